@@ -4,7 +4,6 @@ use std::fmt::Write;
 
 use reknit_compare::about::{self, Setting};
 use reknit_compare::catalogue::Document;
-use reknit_variants::header::Header;
 use reknit_variants::{VARIANTS, Variant, file};
 
 use crate::table::{self, Align, Column, Screen};
@@ -30,7 +29,7 @@ pub(crate) struct Args {
 pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     let screen = Screen::stdout();
     let Some(name) = &args.name else {
-        return if args.json { output::print_json(&Document::of(VARIANTS)) } else { output::print(&list(screen)) };
+        return if args.json { output::print_json(&Document::of(&VARIANTS)) } else { output::print(&list(screen)) };
     };
     let variant = reknit_variants::find(name).map_err(|error| Failure::Usage(error.to_string()))?;
     if args.json {
@@ -56,9 +55,9 @@ fn list(screen: Screen) -> String {
     let mut last = None;
     for (row, variant) in VARIANTS.iter().enumerate() {
         let family = variant.family();
-        if last != Some(family) {
-            headings.push((row, table::wrap(&format!("{}: {family}", family.key()), screen.text_width(), 2)));
-            last = Some(family);
+        if last != Some(family.key) {
+            headings.push((row, table::wrap(&format!("{}: {family}", family.key), screen.text_width(), 2)));
+            last = Some(family.key);
         }
         let cells = [
             variant.name.to_owned(),
@@ -82,12 +81,11 @@ fn list(screen: Screen) -> String {
 fn explain(variant: &Variant, screen: Screen) -> String {
     let width = screen.text_width();
     let composition = (variant.compose)();
-    let header = Header::parse(variant.file().1);
     let heading = |text: &str| format!("\n{}\n", screen.heading(text));
     let mut text = table::wrap(&format!("{}: {}", variant.name, variant.summary), width, 2);
     text.push('\n');
-    text.push_str(&heading(&header.title));
-    text.push_str(&header.blocks.iter().map(|block| prose(block, width)).collect::<Vec<_>>().join("\n"));
+    text.push_str(&heading(variant.page.title));
+    text.push_str(&variant.page.blocks.iter().map(|block| prose(block, width)).collect::<Vec<_>>().join("\n"));
     text.push_str(&heading("Summary"));
     text.push_str(&table::definitions(&about::facts(variant, &composition), width));
     text.push_str(&heading("Parts (* differs from `sack`)"));

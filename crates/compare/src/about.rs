@@ -2,9 +2,10 @@
 
 use std::fmt::Write;
 
-use reknit_variants::part::{self, Face, Form, Parameter};
+use reknit_variants::parameter::{self, Parameter};
 use reknit_variants::seam::Seam;
-use reknit_variants::{Composition, Variant, rules};
+use reknit_variants::slot::Part;
+use reknit_variants::{Composition, Variant, composition, rules};
 
 /// The main facts about a variant, as names and texts.
 pub fn facts(variant: &Variant, composition: &Composition) -> Vec<(String, String)> {
@@ -31,9 +32,10 @@ pub fn parts_by_seam(composition: &Composition) -> Vec<(String, String)> {
     let base = Composition::default();
     let mut items = Vec::new();
     for seam in Seam::ALL {
-        let (own, usual) = (composition.faces(seam), base.faces(seam));
+        let (own, usual) = (composition.parts(seam), base.parts(seam));
         let mark = if own == usual { ' ' } else { '*' };
-        let describe = |face: &Face| format!("`{}`: {}", face.algorithm, face.form().about);
+        let about = |part: &Part| composition::algorithm(seam, &part.algorithm).map_or("", |known| &known.about);
+        let describe = |part: &Part| format!("`{}`: {}", part.algorithm, about(part));
         let own: Vec<String> = own.iter().map(describe).collect();
         let own = if own.is_empty() { "none".to_owned() } else { own.join("; ") };
         items.push((format!("{mark} {seam}"), own));
@@ -76,11 +78,11 @@ impl Setting {
 /// All parameters of all parts.
 pub fn settings(composition: &Composition) -> Vec<Setting> {
     let mut settings = Vec::new();
-    for (seam, face) in Seam::ALL.iter().flat_map(|seam| composition.faces(*seam).into_iter().map(|f| (*seam, f))) {
-        let Form { parameters, .. } = face.form();
-        for parameter in parameters {
-            let value = face.parameters.get(&parameter.name).map_or(String::new(), part::plain);
-            settings.push(Setting { seam, parameter, value });
+    for (seam, part) in composition.all_parts() {
+        let known = composition::algorithm(seam, &part.algorithm).map_or(&[][..], |known| &known.parameters);
+        for parameter in known {
+            let value = part.parameters.get(&parameter.name).map_or(String::new(), parameter::plain);
+            settings.push(Setting { seam, parameter: parameter.clone(), value });
         }
     }
     settings

@@ -1,9 +1,9 @@
 //! The list of variants as data.
 
-use reknit_variants::Variant;
-use reknit_variants::part;
-use reknit_variants::part::{Face, Parameter};
+use reknit_variants::parameter::{self, Parameter};
 use reknit_variants::seam::Seam;
+use reknit_variants::slot::Part;
+use reknit_variants::{Variant, composition};
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -86,7 +86,6 @@ impl Document {
 
 fn entry(variant: &Variant) -> Entry {
     let composition = (variant.compose)();
-    let parts = Seam::ALL.iter().flat_map(|seam| composition.faces(*seam).into_iter().map(|face| (*seam, face)));
     Entry {
         name: variant.name,
         aliases: variant.aliases,
@@ -97,25 +96,25 @@ fn entry(variant: &Variant) -> Entry {
         peer_needs: variant.peer_needs,
         without_peer: fallbacks(variant, &composition),
         status: variant.status.to_string(),
-        parts: parts.map(|(seam, face)| part_entry(seam, face)).collect(),
+        parts: composition.all_parts().map(|(seam, part)| part_entry(seam, part)).collect(),
     }
 }
 
-fn part_entry(seam: Seam, face: Face) -> PartEntry {
-    let form = face.form();
-    let parameter = |parameter: Parameter| ParameterEntry {
-        value: face.parameters.get(&parameter.name).map_or(String::new(), part::plain),
-        name: parameter.name,
-        default: parameter.default,
+fn part_entry(seam: Seam, part: Part) -> PartEntry {
+    let known = composition::algorithm(seam, &part.algorithm);
+    let parameter = |parameter: &Parameter| ParameterEntry {
+        value: part.parameters.get(&parameter.name).map_or(String::new(), parameter::plain),
+        name: parameter.name.clone(),
+        default: parameter.default.clone(),
         unit: parameter.unit,
-        range: parameter.range.map(|range| [*range.start(), *range.end()]),
-        meaning: parameter.meaning,
-        choices: parameter.choices.into_iter().map(|(word, _)| word).collect(),
+        range: parameter.range.as_ref().map(|range| [*range.start(), *range.end()]),
+        meaning: parameter.meaning.clone(),
+        choices: parameter.choices.iter().map(|(word, _)| word.clone()).collect(),
     };
     PartEntry {
         seam: seam.key(),
-        about: form.about,
-        parameters: form.parameters.into_iter().map(parameter).collect(),
-        algorithm: face.algorithm,
+        about: known.map_or(String::new(), |known| known.about.clone()),
+        parameters: known.iter().flat_map(|known| &known.parameters).map(parameter).collect(),
+        algorithm: part.algorithm,
     }
 }

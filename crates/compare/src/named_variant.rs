@@ -5,8 +5,7 @@ use std::sync::Arc;
 
 use reknit_config::{InputError, KeyError, did_you_mean};
 use reknit_tcp::Info;
-use reknit_variants::seam::Seam;
-use reknit_variants::{Composition, Custom, Family, VARIANTS, Variant, rules};
+use reknit_variants::{Composition, Custom, FAMILIES, Family, VARIANTS, Variant, rules};
 use toml::Table;
 
 use crate::{Error, names};
@@ -33,8 +32,8 @@ impl NamedVariant {
 
     /// Its name and its parts with their parameters, as text that does not change between runs of the program.
     pub fn parts(&self) -> String {
-        let faces = Seam::ALL.iter().flat_map(|seam| self.composition.faces(*seam));
-        let parts: Vec<String> = faces.map(|face| format!("{} {:?}", face.algorithm, face.parameters)).collect();
+        let parts: Vec<String> =
+            self.composition.all_parts().map(|(_, part)| format!("{} {:?}", part.algorithm, part.parameters)).collect();
         format!("{}: {}", self.name, parts.join("; "))
     }
 
@@ -136,13 +135,13 @@ pub(crate) fn is_group(name: &str) -> bool {
     names::is_pattern(name) || name.starts_with(FAMILY) || is_family()
 }
 
-fn family(name: &str) -> Option<Family> {
-    Family::ALL.iter().copied().find(|family| family.key() == name)
+fn family(name: &str) -> Option<&'static Family> {
+    FAMILIES.iter().find(|family| family.key == name)
 }
 
 /// The names of all families, for messages.
 pub fn families() -> String {
-    Family::ALL.iter().map(|family| family.key()).collect::<Vec<_>>().join(", ")
+    FAMILIES.iter().map(|family| family.key).collect::<Vec<_>>().join(", ")
 }
 
 /// The variants that `name` stands for: a single one, those that match it as a pattern, or those of a family.
@@ -151,8 +150,7 @@ pub fn families() -> String {
 /// If there are none.
 pub fn expand(name: &str, customs: &[Custom]) -> Result<Vec<NamedVariant>, KeyError> {
     let name = name.trim();
-    let members =
-        |family| VARIANTS.iter().filter(move |variant| variant.family() == family).map(NamedVariant::built_in);
+    let members = |family: &Family| family.variants.iter().map(NamedVariant::built_in);
     if let Some(key) = name.strip_prefix(FAMILY) {
         let unknown = || KeyError::new("", format!("unknown family `{key}`; allowed are {}", families()));
         return Ok(members(family(key).ok_or_else(unknown)?).collect());

@@ -2,7 +2,7 @@
 //! reordering.
 
 use reknit_sim::Scenario;
-use reknit_variants::seam::Seam;
+use reknit_variants::algorithms::CongestionControl;
 
 use crate::setup::Setup;
 use crate::{Error, NamedVariant, named_variant};
@@ -38,13 +38,12 @@ impl Growth {
     /// The growths for which there is an oracle.
     pub(crate) const ALL: [Growth; 4] = [Growth::Cubic, Growth::Reno, Growth::Bbr1, Growth::Bbr];
 
-    /// The growth of a variant, by its algorithm in variant files. An unknown growth is compared with CUBIC's.
+    /// The growth of a variant. An unknown growth is compared with CUBIC's.
     pub(crate) fn of(variant: &NamedVariant) -> Growth {
-        let faces = variant.composition.faces(Seam::CongestionControl);
-        match faces.first().map(|face| face.algorithm.as_str()) {
-            Some("reno") => Growth::Reno,
-            Some("bbr1") => Growth::Bbr1,
-            Some("bbr") => Growth::Bbr,
+        match variant.composition.congestion_control {
+            CongestionControl::Reno(_) => Growth::Reno,
+            CongestionControl::Bbr1(_) => Growth::Bbr1,
+            CongestionControl::Bbr(_) => Growth::Bbr,
             _ => Growth::Cubic,
         }
     }

@@ -7,6 +7,7 @@ use reknit_config::KeyError;
 use reknit_path::{Direction, Profile, Train};
 use reknit_sim::{PathSource, Plan};
 use reknit_units::{Bytes, Duration};
+use reknit_variants::algorithms::LossDetector;
 use reknit_variants::{Custom, rules};
 
 use crate::engine;
@@ -47,9 +48,7 @@ fn send_through(profile: &Profile) {
 pub(crate) fn variants(data: &[u8]) {
     let text = String::from_utf8_lossy(data);
     let Some(custom) = one_line(Custom::parse("variant.toml", &text)) else { return };
-    if !custom.base.is_simulated_only()
-        && custom.composition.loss_detector.face().is_none_or(|face| face.algorithm != "oracle")
-    {
+    if !custom.base.is_simulated_only() && !matches!(custom.composition.loss_detector, LossDetector::Oracle(_)) {
         engine::transfer(&custom.composition);
     }
     let _ = rules::possible_fall_backs(&custom.composition);

@@ -254,7 +254,7 @@ impl<P: Packet> Pipe<P> {
     /// Passes `item` through the stages from `i` on, as far as it gets without waiting.
     fn walk(&mut self, at: Instant, item: Item, i: usize) {
         if self.stages.get(i).is_some_and(|placed| placed.pause) {
-            self.put_off(at, item, i);
+            self.enqueue(at, item, i);
         } else {
             self.pass(at, item, i);
         }
@@ -297,11 +297,11 @@ impl<P: Packet> Pipe<P> {
             }
             i += 1;
             if self.stages.get(i).is_some_and(|placed| placed.pause) {
-                self.put_off(at, item, i);
+                self.enqueue(at, item, i);
                 return;
             }
         }
-        self.put_off(at, item, i);
+        self.enqueue(at, item, i);
     }
 
     /// The router at stage `i` has dropped a packet.
@@ -371,7 +371,8 @@ impl<P: Packet> Pipe<P> {
         deadlines.filter(|(at, _)| at.is_set()).min()
     }
 
-    fn put_off(&mut self, at: Instant, item: Item, at_stage: usize) {
+    /// `item` waits for `at`: to enter a stage, or, after the last one, to be delivered.
+    fn enqueue(&mut self, at: Instant, item: Item, at_stage: usize) {
         self.serial += 1;
         let serial = self.serial;
         if at_stage < self.stages.len() {

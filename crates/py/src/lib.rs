@@ -154,7 +154,7 @@ fn estimate(values: Vec<f64>) -> (f64, Option<f64>) {
 /// The JSON document of `reknit variants --json`.
 #[pyfunction]
 fn variants(py: Python<'_>) -> PyResult<Bound<'_, PyAny>> {
-    Ok(pythonize::pythonize(py, &Document::of(VARIANTS))?)
+    Ok(pythonize::pythonize(py, &Document::of(&VARIANTS))?)
 }
 
 /// Name, description and source of all built-in paths.

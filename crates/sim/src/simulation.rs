@@ -8,6 +8,7 @@ use reknit_path::{Direction, Pipe, Profile};
 use reknit_tcp::seams::Memory;
 use reknit_tcp::{Connection, Output, Segment};
 use reknit_units::{Duration, Instant};
+use reknit_variants::algorithms::Choice;
 
 use crate::application::Application;
 use crate::client::Client;
@@ -399,7 +400,7 @@ fn carried(end: &Connection, segment: &Segment) -> Option<Transmission> {
 
 /// True if any sender must be told what was lost.
 fn has_oracle(scenario: &Scenario) -> bool {
-    scenario.flows.iter().any(|spec| spec.sender.loss_detector.build().needs_loss_reports())
+    scenario.flows.iter().any(|spec| spec.sender.loss_detector.build().traits().needs_loss_reports)
 }
 
 /// The position of the slowest stage in the direction of data; the first stage if none has a rate.

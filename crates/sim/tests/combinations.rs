@@ -32,8 +32,8 @@ fn any_case() -> impl Strategy<Value = Case> {
 
 fn describe(composition: &Composition) -> String {
     let names = Seam::ALL.map(|seam| {
-        let faces = composition.faces(seam);
-        let names: Vec<_> = faces.iter().map(|face| format!("{} {}", face.algorithm, face.parameters)).collect();
+        let parts = composition.parts(seam);
+        let names: Vec<_> = parts.iter().map(|part| format!("{} {}", part.algorithm, part.parameters)).collect();
         format!("    {seam} = [{}]\n", names.join("; ").replace('\n', " "))
     });
     format!("{}    sack = {}, timestamps = {:?}", names.concat(), composition.sack, composition.timestamps)

@@ -10,7 +10,7 @@ use reknit_path::causes::CAUSES;
 use reknit_path::{Direction, Phases, Profile, Variate};
 use reknit_sim::{Datagram, FlowSpec, Scenario, TraceEvent, Tracer, Transactions, Workload, run_traced};
 use reknit_units::{Bytes, Duration, Instant};
-use reknit_variants::{Family, VARIANTS, Variant};
+use reknit_variants::{FAMILIES, Family, Variant};
 
 /// Pages, small requests and files. On average a flow sends about 6 packets per second, and less on a slow path.
 fn traffic(profile: &Profile) -> [Workload; 3] {
@@ -28,9 +28,8 @@ fn traffic(profile: &Profile) -> [Workload; 3] {
 }
 
 /// The variants of a family, by turns.
-fn member(family: Family, turn: usize) -> &'static Variant {
-    let members: Vec<&Variant> = VARIANTS.iter().filter(|variant| variant.family() == family).collect();
-    members[turn % members.len()]
+fn member(family: &Family, turn: usize) -> &'static Variant {
+    &family.variants[turn % family.variants.len()]
 }
 
 /// A flow for each family and kind of traffic. Each is a group of its own.
@@ -38,9 +37,9 @@ fn scenario(path: &str, turn: usize, duration: Duration) -> Scenario {
     let profile = Arc::new(Profile::load(path, &[]).unwrap());
     let tcp = reknit_sim::tcp_config(&profile).unwrap();
     let mut flows = Vec::new();
-    for family in Family::ALL {
+    for family in &FAMILIES {
         for (kind, workload) in traffic(&profile).into_iter().enumerate() {
-            let variant = Arc::new((member(*family, turn * 3 + kind).compose)());
+            let variant = Arc::new((member(family, turn * 3 + kind).compose)());
             let group = flows.len() as u32;
             flows.push(FlowSpec { workload, group, ..FlowSpec::bulk(variant) });
         }

@@ -53,6 +53,7 @@ pub mod experiment;
 pub mod facts;
 mod isn;
 mod pool;
+mod prefetch;
 mod receiver;
 pub mod scoreboard;
 pub mod seams;

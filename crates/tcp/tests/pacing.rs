@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex};
 
 use reknit_tcp::Config;
 use reknit_tcp::facts::{AckFacts, Context, RateSample, Window};
-use reknit_tcp::seams::{CongestionControl, Pacing, Plugin, Reduction};
+use reknit_tcp::seams::{CongestionControl, CongestionControlTraits, Pacing, Plugin, Reduction};
 use reknit_testkit::{Ack, NOTHING, SMSS, TestSender, config, variant, vector};
 use reknit_units::{Bytes, Duration, Rate, Segments};
 use reknit_variants::Composition;
@@ -22,6 +22,14 @@ struct Fixed {
 impl Plugin for Fixed {}
 
 impl CongestionControl for Fixed {
+    fn traits(&self) -> CongestionControlTraits {
+        CongestionControlTraits {
+            wants_rate_samples: true,
+            steers_by_model: self.by_model,
+            ..CongestionControlTraits::default()
+        }
+    }
+
     fn on_ack(&mut self, cx: &Context<'_>, ack: &AckFacts<'_>) -> Window {
         self.samples.lock().unwrap().extend(ack.rate);
         cx.snd.window_with(cx.snd.cwnd)
@@ -37,14 +45,6 @@ impl CongestionControl for Fixed {
 
     fn pacing(&self, _cx: &Context<'_>) -> Option<Pacing> {
         self.pacing
-    }
-
-    fn wants_rate_samples(&self) -> bool {
-        true
-    }
-
-    fn steers_by_model(&self) -> bool {
-        self.by_model
     }
 }
 
@@ -109,7 +109,7 @@ vector!(retransmissions_are_paced_too, |isn| {
 
 vector!(what_the_burst_limit_holds_back_follows_at_the_rate_of_the_window, |isn| {
     for spreads_bursts in [false, true] {
-        let limited_transmit = Arc::new(limited_transmit::Config::Pipe { spreads_bursts });
+        let limited_transmit = limited_transmit::PipeLimitConfig { spreads_bursts }.into();
         let config = Config { max_burst: Some(Segments(4)), ..config(20) };
         let mut s = TestSender::new(isn, &Composition { limited_transmit, ..variant("sack") }, config, 100);
         assert_eq!(s.at(100).sent().len(), 20);

@@ -4,6 +4,7 @@ use std::sync::LazyLock;
 
 use reknit_variants::seam::Seam;
 use reknit_variants::{Composition, VARIANTS, Variant, rules};
+use toml::Value;
 
 /// A base, and the variants whose parts replace the base's in some seams.
 #[derive(Clone, Debug)]
@@ -29,7 +30,7 @@ impl Recipe {
         for &(seam, donor) in &self.parts {
             let before = composition.clone();
             let donor = (variants[donor].compose)();
-            take(&mut composition, Seam::ALL[seam], donor);
+            take(&mut composition, Seam::ALL[seam], &donor);
             if !rules::check(&composition).errors.is_empty() {
                 composition = before;
             }
@@ -39,21 +40,12 @@ impl Recipe {
     }
 }
 
-macro_rules! take {
-    (
-        sender { $($field:ident: $count:ident $seam:ident, $decides:literal;)+ }
-        receiver { $($rcv_field:ident: $rcv_count:ident $rcv_seam:ident, $rcv_decides:literal;)+ }
-    ) => {
-        /// Replaces `seam` by that of `donor`; if the seam is a list, adds to it.
-        fn take(composition: &mut Composition, seam: Seam, donor: Composition) {
-            match seam {
-                $(Seam::$seam => take!(@$count composition.$field, donor.$field),)+
-                $(Seam::$rcv_seam => take!(@$rcv_count composition.$rcv_field, donor.$rcv_field),)+
-            }
-        }
+/// Replaces `seam` by that of `donor`; if the seam is a list, adds to it.
+fn take(composition: &mut Composition, seam: Seam, donor: &Composition) {
+    let tables = |composition: &Composition| -> Vec<Value> {
+        composition.parts(seam).iter().map(|part| Value::Table(part.table())).collect()
     };
-    (@one $slot:expr, $donor:expr) => { $slot = $donor };
-    (@many $slot:expr, $donor:expr) => { $slot.extend($donor) };
+    let (own, mut given) = (tables(composition), tables(donor));
+    let value = if seam.takes_many() { Value::Array([own, given].concat()) } else { given.remove(0) };
+    composition.fill(seam, value).expect("the algorithms of registered variants can be named in files");
 }
-
-reknit_tcp::seams!(take);

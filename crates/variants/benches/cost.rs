@@ -8,14 +8,12 @@
 mod common;
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
 
 use reknit_tcp::facts::{AckFacts, Context, LostSegment, SendState, Turn, Window};
-use reknit_tcp::seams::{CongestionControl, Pacing, Plugin, Reduction};
+use reknit_tcp::seams::{CongestionControl, CongestionControlTraits, Pacing, Plugin, Reduction};
 use reknit_tcp::{Config, Connection, Segment};
 use reknit_units::{Bytes, Duration, Instant, Segments};
-use reknit_variants::part::Described;
-use reknit_variants::part::{Part, Shared};
+use reknit_variants::algorithms::{self, Choice};
 use reknit_variants::{Composition, VARIANTS, Variant};
 
 const FLIGHTS: [u32; 2] = [50, 10_000];
@@ -33,24 +31,14 @@ const ROUNDS: usize = 7;
 #[derive(Debug)]
 struct Held {
     flight: Segments,
-    part: Shared<dyn CongestionControl>,
-}
-
-impl Described<dyn CongestionControl> for Held {}
-
-impl Part<dyn CongestionControl> for Held {
-    fn build(&self) -> Box<dyn CongestionControl> {
-        Box::new(Holding { flight: self.flight, inner: self.part.build() })
-    }
-}
-
-#[derive(Debug)]
-struct Holding {
-    flight: Segments,
     inner: Box<dyn CongestionControl>,
 }
 
-impl CongestionControl for Holding {
+impl CongestionControl for Held {
+    fn traits(&self) -> CongestionControlTraits {
+        self.inner.traits()
+    }
+
     fn on_ack(&mut self, cx: &Context<'_>, ack: &AckFacts<'_>) -> Window {
         self.inner.on_ack(cx, ack);
         let window = self.flight.of(cx.snd.smss);
@@ -83,18 +71,6 @@ impl CongestionControl for Holding {
         None
     }
 
-    fn wants_rate_samples(&self) -> bool {
-        self.inner.wants_rate_samples()
-    }
-
-    fn counts_duplicates(&self) -> bool {
-        self.inner.counts_duplicates()
-    }
-
-    fn steers_by_model(&self) -> bool {
-        self.inner.steers_by_model()
-    }
-
     fn on_lost(&mut self, cx: &Context<'_>, lost: &LostSegment) {
         self.inner.on_lost(cx, lost);
     }
@@ -109,7 +85,7 @@ impl CongestionControl for Holding {
     }
 }
 
-impl Plugin for Holding {
+impl Plugin for Held {
     fn on_turn(&mut self, cx: &Context<'_>, turn: Turn) {
         self.inner.on_turn(cx, turn);
     }
@@ -170,9 +146,11 @@ struct Flow {
 impl Flow {
     fn new(variant: &Variant, flight: u32) -> Flow {
         let composition = (variant.compose)();
-        let part = composition.congestion_control.clone();
-        let held = Held { flight: Segments(flight), part };
-        let composition = Composition { congestion_control: Arc::new(held), ..composition };
+        let inner = composition.congestion_control.clone();
+        let held =
+            move || -> Box<dyn CongestionControl> { Box::new(Held { flight: Segments(flight), inner: inner.build() }) };
+        let congestion_control = algorithms::CongestionControl::unlisted("held", held);
+        let composition = Composition { congestion_control, ..composition };
         let config = Config { timestamps: true, ..common::config(flight) };
         let mut flow = Flow {
             sender: common::sender(&composition, config.clone()),

@@ -8,13 +8,12 @@
 
 mod common;
 
-use std::collections::VecDeque;
-use std::sync::Arc;
-
 use reknit_tcp::{Connection, Segment};
 use reknit_units::{Duration, Instant, Segments};
-use reknit_variants::base::{fixed_threshold, limited_transmit};
+use reknit_variants::algorithms::LimitedTransmit;
+use reknit_variants::base::fixed_threshold;
 use reknit_variants::{Composition, time::rack};
+use std::collections::VecDeque;
 
 /// One segment in this many is late.
 const PERIOD: u64 = 50;
@@ -29,11 +28,11 @@ fn sender(name: &str, flight: u32) -> Connection {
     let mut variant = (reknit_variants::find(name).expect("a known variant").compose)();
     if name == "rack" {
         // A reordering window of a whole round trip.
-        variant.loss_detector = Arc::new(rack::Config { reo_wnd_divisor: 1, ..rack::Config::default() });
+        variant.loss_detector = rack::RackConfig { reo_wnd_divisor: 1, ..rack::RackConfig::default() }.into();
     }
     let composition = Composition {
-        dup_thresh: Arc::new(fixed_threshold::Config { dup_thresh: Segments(u32::MAX / 2) }),
-        limited_transmit: Arc::new(limited_transmit::Config::Off),
+        dup_thresh: fixed_threshold::FixedConfig { dup_thresh: Segments(u32::MAX / 2) }.into(),
+        limited_transmit: LimitedTransmit::Off {},
         ..variant
     };
     common::sender(&composition, common::config(flight))

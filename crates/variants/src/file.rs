@@ -22,12 +22,12 @@ use std::path::Path;
 use reknit_config::{InputError, KeyError, text};
 use toml::Table;
 
-use crate::composition::Composition;
-use crate::library::Library;
-use crate::part::{Face, Parameter};
+use crate::composition::{self, Composition};
+use crate::parameter::Parameter;
 use crate::registry;
 use crate::rules;
 use crate::seam::Seam;
+use crate::slot::Part;
 use crate::variant::Variant;
 
 /// A variant from a file.
@@ -91,10 +91,9 @@ impl Custom {
         let mut composition = (base.compose)();
         composition.sack = reknit_config::switch(&mut table, "sack")?.unwrap_or(composition.sack);
         composition.timestamps = reknit_config::switch(&mut table, "timestamps")?.or(composition.timestamps);
-        let library = Library::new();
         for seam in Seam::ALL {
             if let Some(value) = table.remove(seam.key()) {
-                composition.slot_mut(seam).fill(seam, value, &library.slots(seam))?;
+                composition.fill(seam, value)?;
             }
         }
         composition.settle();
@@ -138,24 +137,24 @@ pub fn write(name: &str, base: &Variant, composition: &Composition) -> String {
         let _ = writeln!(out, "timestamps = {timestamps}");
     }
     let (filled, empty): (Vec<Seam>, Vec<Seam>) =
-        Seam::ALL.into_iter().partition(|seam| !composition.faces(*seam).is_empty());
+        Seam::ALL.into_iter().partition(|seam| !composition.parts(*seam).is_empty());
     for seam in empty {
         let _ = writeln!(out, "{seam} = []  # {}", seam.question());
     }
     for seam in filled {
-        for face in composition.faces(seam) {
-            write_part(&mut out, seam, &face);
+        for part in composition.parts(seam) {
+            write_part(&mut out, seam, &part);
         }
     }
     out
 }
 
-fn write_part(out: &mut String, seam: Seam, face: &Face) {
+fn write_part(out: &mut String, seam: Seam, part: &Part) {
     let title = if seam.takes_many() { format!("[[{seam}]]") } else { format!("[{seam}]") };
-    let form = face.form();
-    let _ = write!(out, "\n{title}  # {}\nalgorithm = \"{}\"\n", seam.question(), face.algorithm);
-    for (key, value) in &face.parameters {
-        if let Some(parameter) = form.parameters.iter().find(|parameter| parameter.name == *key) {
+    let _ = write!(out, "\n{title}  # {}\nalgorithm = \"{}\"\n", seam.question(), part.algorithm);
+    let known = composition::algorithm(seam, &part.algorithm).map_or(&[][..], |known| &known.parameters);
+    for (key, value) in &part.parameters {
+        if let Some(parameter) = known.iter().find(|parameter| parameter.name == *key) {
             for line in comment(parameter) {
                 let _ = writeln!(out, "# {line}");
             }

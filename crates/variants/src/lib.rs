@@ -1,25 +1,29 @@
 //! Published TCP algorithms, one file each, written to be read side by side with the paper.
 //!
-//! A **variant** is a named combination of plug-ins for the seams of [`reknit_tcp`]. Each family of algorithms has a
-//! folder; [`registry`] lists all variants. In this table, files import only from their own row and from rows above it:
+//! A **variant** is a named combination of algorithms for the seams of [`reknit_tcp`]; [`registry`] lists all variants. Each
+//! family has a folder: files with algorithms, and a `mod.rs` that combines them to variants. In this table, files import only
+//! from their own row and from rows above it:
 //!
 //! | | |
 //! |---|---|
-//! | [`header`], [`seam`], [`rule`], [`part`], [`slot`], [`composition`], [`variant`] | what parts and variants are |
-//! | [`base`] | what the RFCs specify, and what several families share |
-//! | [`undo`], [`threshold`], [`wait`], [`time`], [`linux`], [`receiver`], [`bbr`], [`limit`], [`reknit`] | the families |
+//! | [`seam`], [`rule`], [`algorithm`], [`pages`] | what an algorithm is |
+//! | [`base`] | the algorithms that the RFCs specify, and what several families share |
+//! | [`undo`], [`threshold`], [`wait`], [`time`], [`linux`], [`receiver`], [`bbr`], [`reknit`], [`limit`] | the algorithms of the families |
 //! | [`template`] | a starting point for the file of a new algorithm |
-//! | [`registry`], [`library`], [`rules`], [`file`](mod@file), `schema` | the list of variants, and variants defined in files |
+//! | [`algorithms`] | the algorithms that may fill each seam |
+//! | [`parameter`], [`slot`], [`composition`], [`variant`] | an algorithm for each seam, and in the folders what imports these: the variants |
+//! | [`registry`], [`rules`], [`file`](mod@file), `schema` | the list of variants, and variants defined in files |
 
+pub mod algorithm;
+pub mod algorithms;
 pub mod base;
 pub mod bbr;
 pub mod composition;
 pub mod file;
-pub mod header;
-pub mod library;
 pub mod limit;
 pub mod linux;
-pub mod part;
+pub mod pages;
+pub mod parameter;
 pub mod receiver;
 pub mod registry;
 pub mod reknit;
@@ -37,6 +41,6 @@ pub mod wait;
 
 pub use composition::Composition;
 pub use file::Custom;
-pub use registry::{Family, UnknownVariant, VARIANTS, find};
+pub use registry::{FAMILIES, Family, UnknownVariant, VARIANTS, find};
 pub use schema::schema;
 pub use variant::{Side, Status, Variant};

@@ -1,14 +1,15 @@
 //! Which parts cannot be combined, and what a part needs from the peer.
 //!
-//! Each algorithm declares its own rules ([`Algorithm::RULES`](crate::part::Algorithm::RULES)); they are checked
+//! Each algorithm declares its own rules ([`Algorithm::rules`](crate::algorithm::Algorithm::rules)); they are checked
 //! here. A combination that makes no sense is an error; one whose parts work against each other causes a warning.
 
 use reknit_tcp::Info;
 
+use crate::algorithms::Choice;
 use crate::composition::Composition;
-use crate::part::Face;
 use crate::rule::{Need, Rule};
 use crate::seam::Seam;
+use crate::slot::Part;
 
 /// The problems of a composition, one line each.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
@@ -19,13 +20,12 @@ pub struct Findings {
     pub warnings: Vec<String>,
 }
 
-/// All named parts of a composition.
-fn parts(composition: &Composition) -> Vec<(Seam, Face)> {
-    Seam::ALL.iter().flat_map(|seam| composition.faces(*seam).into_iter().map(|face| (*seam, face))).collect()
+fn parts(composition: &Composition) -> Vec<(Seam, Part)> {
+    composition.all_parts().collect()
 }
 
-fn with_rule(parts: &[(Seam, Face)], wanted: Rule) -> Option<&(Seam, Face)> {
-    parts.iter().find(|(_, face)| face.kind.rules.contains(&wanted))
+fn with_rule(parts: &[(Seam, Part)], wanted: Rule) -> Option<&(Seam, Part)> {
+    parts.iter().find(|(_, part)| part.rules.contains(&wanted))
 }
 
 /// Checks the parts of one end of a connection.
@@ -56,10 +56,10 @@ pub fn between(sender: &Composition, receiver: &Composition) -> Option<String> {
 }
 
 /// An algorithm that makes the decision of another seam itself restricts what may fill that seam.
-fn exclusions(parts: &[(Seam, Face)]) -> Vec<String> {
+fn exclusions(parts: &[(Seam, Part)]) -> Vec<String> {
     let mut errors = Vec::new();
-    for (by, face) in parts {
-        for rule in face.kind.rules {
+    for (by, part) in parts {
+        for rule in part.rules {
             let Rule::Only(seam, allowed) = rule else { continue };
             let others = parts.iter().filter(|(at, other)| at == seam && !allowed.contains(&other.algorithm.as_str()));
             let allowed = if allowed.is_empty() { "nothing".to_owned() } else { allowed.join(", ") };
@@ -67,7 +67,7 @@ fn exclusions(parts: &[(Seam, Face)]) -> Vec<String> {
                 format!(
                     "{seam}: `{}` cannot be combined with `{}` ({by}), which itself decides {}; allowed: {allowed}",
                     other.algorithm,
-                    face.algorithm,
+                    part.algorithm,
                     seam.question()
                 )
             }));
@@ -76,16 +76,16 @@ fn exclusions(parts: &[(Seam, Face)]) -> Vec<String> {
     errors
 }
 
-fn repetitions(parts: &[(Seam, Face)]) -> Option<String> {
-    let repeated = |(i, (seam, face)): (usize, &(Seam, Face))| {
-        parts[..i].iter().any(|(at, other)| at == seam && other.algorithm == face.algorithm)
+fn repetitions(parts: &[(Seam, Part)]) -> Option<String> {
+    let repeated = |(i, (seam, part)): (usize, &(Seam, Part))| {
+        parts[..i].iter().any(|(at, other)| at == seam && other.algorithm == part.algorithm)
     };
-    let (_, (seam, face)) = parts.iter().enumerate().find(|entry| repeated(*entry))?;
-    Some(format!("{seam}: `{}` is listed twice; it may be listed only once", face.algorithm))
+    let (_, (seam, part)) = parts.iter().enumerate().find(|entry| repeated(*entry))?;
+    Some(format!("{seam}: `{}` is listed twice; it may be listed only once", part.algorithm))
 }
 
-fn withholders(parts: &[(Seam, Face)]) -> Option<String> {
-    let mut withholding = parts.iter().filter(|(_, face)| face.kind.rules.contains(&Rule::Withholds));
+fn withholders(parts: &[(Seam, Part)]) -> Option<String> {
+    let mut withholding = parts.iter().filter(|(_, part)| part.rules.contains(&Rule::Withholds));
     let (first, second) = (withholding.next()?, withholding.next()?);
     Some(format!(
         "{}: `{}` withholds ACKs, and so does `{}` ({}); only one of them is allowed",
@@ -93,18 +93,18 @@ fn withholders(parts: &[(Seam, Face)]) -> Option<String> {
     ))
 }
 
-fn without_sack(parts: &[(Seam, Face)]) -> Option<String> {
-    let (seam, face) = parts.iter().find(|(_, face)| face.kind.rules.iter().any(|rule| rule.needs(Need::Sack)))?;
+fn without_sack(parts: &[(Seam, Part)]) -> Option<String> {
+    let (seam, part) = parts.iter().find(|(_, part)| part.rules.iter().any(|rule| rule.needs(Need::Sack)))?;
     Some(format!(
         "{seam}: `{}` needs SACK, which this variant does not use; set `sack = true`, or choose a base with SACK",
-        face.algorithm
+        part.algorithm
     ))
 }
 
 /// A threshold above the window can be reached only with new data.
-fn starvation(parts: &[(Seam, Face)]) -> Option<String> {
+fn starvation(parts: &[(Seam, Part)]) -> Option<String> {
     let (seam, threshold) = with_rule(parts, Rule::MayExceedWindow)?;
-    parts.iter().find(|(at, face)| *at == Seam::LimitedTransmit && face.algorithm == "off")?;
+    parts.iter().find(|(at, part)| *at == Seam::LimitedTransmit && part.algorithm == "off")?;
     Some(format!(
         "limited_transmit: with `off`, `{}` ({seam}) may set a threshold above the window; then only the timer repairs losses",
         threshold.algorithm
@@ -112,11 +112,11 @@ fn starvation(parts: &[(Seam, Face)]) -> Option<String> {
 }
 
 /// A response to spurious reductions without anything that detects them.
-fn unheard_response(parts: &[(Seam, Face)]) -> Option<String> {
+fn unheard_response(parts: &[(Seam, Part)]) -> Option<String> {
     let (_, response) =
-        parts.iter().find(|(seam, face)| *seam == Seam::SpuriousResponse && face.algorithm != "none")?;
-    let detects = parts.iter().any(|(seam, face)| {
-        *seam == Seam::SpuriousDetector || *seam == Seam::TimeoutRecovery && face.algorithm != "conventional"
+        parts.iter().find(|(seam, part)| *seam == Seam::SpuriousResponse && part.algorithm != "none")?;
+    let detects = parts.iter().any(|(seam, part)| {
+        *seam == Seam::SpuriousDetector || *seam == Seam::TimeoutRecovery && part.algorithm != "conventional"
     });
     let warning = "has no effect: there are no spurious_detectors, and timeout_recovery is `conventional`";
     (!detects).then(|| format!("spurious_response: `{}` {warning}", response.algorithm))
@@ -147,8 +147,8 @@ fn unmet(composition: &Composition, is_unmet: impl Fn(Need) -> bool) -> Vec<Stri
             needs[at].1.push(instead);
         }
     };
-    for (_, face) in parts(composition) {
-        for rule in face.kind.rules {
+    for (_, part) in parts(composition) {
+        for rule in part.rules {
             if let Rule::Needs(need, instead) = rule {
                 note(*need, instead);
             }

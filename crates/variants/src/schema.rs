@@ -1,15 +1,15 @@
-//! The JSON Schema of variant files, generated from the algorithms of the registered variants.
+//! The JSON Schema of variant files, generated from the lists of algorithms.
 
 use reknit_config::schema::tagged_or_any;
 use serde_json::{Value, json};
 
-use crate::library::Library;
+use crate::composition;
+use crate::parameter::Description;
 use crate::registry::VARIANTS;
 use crate::seam::Seam;
 
 /// The schema of a variant file.
 pub fn schema() -> Value {
-    let library = Library::new();
     let bases: Vec<&str> = VARIANTS.iter().map(|variant| variant.name).collect();
     let switch = |description: &str| json!({ "type": "boolean", "description": description });
     let mut properties = json!({
@@ -24,7 +24,7 @@ pub fn schema() -> Value {
         "timestamps": switch("Whether to offer timestamps."),
     });
     for seam in Seam::ALL {
-        properties[seam.key()] = slot(&library, seam);
+        properties[seam.key()] = slot(seam);
     }
     json!({
         "$schema": "https://json-schema.org/draft/2020-12/schema",
@@ -37,22 +37,17 @@ pub fn schema() -> Value {
 }
 
 /// What may fill `seam`: one of its algorithms, or several. Without `algorithm` a table changes the parameters of the base's.
-fn slot(library: &Library, seam: Seam) -> Value {
-    let algorithms: Vec<(String, Value)> =
-        library.kinds(seam).iter().flat_map(|kind| algorithms(kind.name, kind.schema())).collect();
+fn slot(seam: Seam) -> Value {
+    let algorithms: Vec<(String, Value)> = composition::algorithms(seam).iter().map(algorithm).collect();
     let one = tagged_or_any("algorithm", &algorithms);
     let mut schema = if seam.takes_many() { json!({ "type": "array", "items": one }) } else { one };
     schema["description"] = seam.question().into();
     schema
 }
 
-/// The members of a family, or the one algorithm, with their names.
-fn algorithms(name: &str, mut schema: Value) -> Vec<(String, Value)> {
-    if let Some(family) = schema["oneOf"].as_array() {
-        let name = |member: &Value| member["properties"]["algorithm"]["const"].as_str().unwrap_or_default().to_owned();
-        return family.iter().map(|member| (name(member), member.clone())).collect();
-    }
+fn algorithm(description: &Description) -> (String, Value) {
+    let mut schema = description.schema.clone();
     schema["type"] = "object".into();
     schema["additionalProperties"] = false.into();
-    vec![(name.to_owned(), schema)]
+    (description.name.clone(), schema)
 }

@@ -1,32 +1,58 @@
-//! The content of a seam, one part or a list of parts, and how it is read from a file.
-
-use std::any::Any;
+//! The content of a seam, one algorithm or a list of them: how it is shown to users, and how it is read from a file.
 
 use reknit_config::KeyError;
 use toml::{Table, Value};
 
-use crate::part::{self, Face, Form, Kind, Parser, Shared};
+use crate::algorithms::Choice;
+use crate::parameter::{self, Description};
+use crate::rule::Rule;
 use crate::seam::Seam;
 
-/// The content of one seam of a composition.
-pub trait Slot: Any {
-    /// The parts that have a name.
-    fn faces(&self) -> Vec<Face>;
+/// An algorithm of a composition, as users see it.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Part {
+    /// Its name in files.
+    pub algorithm: String,
+    /// All of its parameters.
+    pub parameters: Table,
+    /// What it cannot be combined with, and what it needs from the peer.
+    pub rules: &'static [Rule],
+}
 
-    /// Replaces the content by what `value` describes. `known` holds the content of the same seam in all registered
-    /// variants: their parts may be named.
+impl Part {
+    /// The table that describes it in a variant file.
+    pub fn table(&self) -> Table {
+        let mut table = self.parameters.clone();
+        table.insert("algorithm".to_owned(), Value::String(self.algorithm.clone()));
+        table
+    }
+}
+
+/// The content of one seam of a composition.
+pub trait Slot {
+    /// Its algorithms.
+    fn parts(&self) -> Vec<Part>;
+
+    /// The algorithms that may fill it.
+    fn descriptions(&self) -> Vec<Description>;
+
+    /// Replaces the content by what `value` describes.
     ///
     /// # Errors
     /// If `value` is invalid; the error names the key and what is allowed.
-    fn fill(&mut self, seam: Seam, value: Value, known: &[&dyn Slot]) -> Result<(), KeyError>;
+    fn fill(&mut self, seam: Seam, value: Value) -> Result<(), KeyError>;
 }
 
-impl<S: ?Sized + 'static> Slot for Shared<S> {
-    fn faces(&self) -> Vec<Face> {
-        self.face().into_iter().collect()
+impl<C: Choice> Slot for C {
+    fn parts(&self) -> Vec<Part> {
+        vec![part(self)]
     }
 
-    fn fill(&mut self, seam: Seam, value: Value, known: &[&dyn Slot]) -> Result<(), KeyError> {
+    fn descriptions(&self) -> Vec<Description> {
+        parameter::descriptions::<C>()
+    }
+
+    fn fill(&mut self, seam: Seam, value: Value) -> Result<(), KeyError> {
         let refuse = |message: String| KeyError::new(seam.key(), message);
         let table = match value {
             Value::Table(table) => table,
@@ -35,26 +61,29 @@ impl<S: ?Sized + 'static> Slot for Shared<S> {
             }
             other => return Err(refuse(format!("expected a table [{seam}], not {}", other.type_str()))),
         };
-        let known = kinds(known, |slot: &Shared<S>| vec![slot.clone()]);
-        *self = read(table, std::slice::from_ref(self), &known).map_err(|error| error.inside(seam.key()))?;
+        *self = read(table, &self.parts()).map_err(|error| error.inside(seam.key()))?;
         Ok(())
     }
 }
 
-impl<S: ?Sized + 'static> Slot for Vec<Shared<S>> {
-    fn faces(&self) -> Vec<Face> {
-        self.iter().filter_map(|part| part.face()).collect()
+impl<C: Choice> Slot for Vec<C> {
+    fn parts(&self) -> Vec<Part> {
+        self.iter().map(part).collect()
     }
 
-    fn fill(&mut self, seam: Seam, value: Value, known: &[&dyn Slot]) -> Result<(), KeyError> {
+    fn descriptions(&self) -> Vec<Description> {
+        parameter::descriptions::<C>()
+    }
+
+    fn fill(&mut self, seam: Seam, value: Value) -> Result<(), KeyError> {
         let Value::Array(values) = value else {
             return Err(KeyError::new(seam.key(), format!("write each algorithm as a table [[{seam}]]")));
         };
-        let known = kinds(known, Vec::clone);
+        let current = self.parts();
         let read_one = |(i, value)| {
             let outer = format!("{seam}[{i}]");
             match value {
-                Value::Table(table) => read(table, self, &known).map_err(|error| error.inside(&outer)),
+                Value::Table(table) => read(table, &current).map_err(|error| error.inside(&outer)),
                 _ => Err(KeyError::new(outer, format!("write each algorithm as a table [[{seam}]]"))),
             }
         };
@@ -63,57 +92,23 @@ impl<S: ?Sized + 'static> Slot for Vec<Shared<S>> {
     }
 }
 
-/// Builds the content of a seam for a connection: one plug-in, or a list of them.
-pub(crate) trait Build {
-    type Plugins;
-
-    fn plugins(&self) -> Self::Plugins;
+/// An algorithm as users see it. As a value, it is a table of one entry: its name, and the table of its parameters.
+fn part<C: Choice>(choice: &C) -> Part {
+    let value = Value::try_from(choice).ok();
+    let named = value.and_then(|value| value.as_table()?.clone().into_iter().next());
+    let (algorithm, parameters) = match named {
+        Some((name, Value::Table(parameters))) => (name, parameters),
+        _ => (choice.unlisted_name().unwrap_or_default().to_owned(), Table::new()),
+    };
+    Part { algorithm, parameters, rules: choice.rules() }
 }
 
-impl<S: ?Sized> Build for Shared<S> {
-    type Plugins = Box<S>;
-
-    fn plugins(&self) -> Box<S> {
-        self.build()
-    }
-}
-
-impl<S: ?Sized> Build for Vec<Shared<S>> {
-    type Plugins = Vec<Box<S>>;
-
-    fn plugins(&self) -> Vec<Box<S>> {
-        self.iter().map(|part| part.build()).collect()
-    }
-}
-
-/// Each kind of part among `slots`, once.
-fn kinds<T: Slot, S: ?Sized>(slots: &[&dyn Slot], parts: impl Fn(&T) -> Vec<Shared<S>>) -> Vec<(Kind, Parser<S>)> {
-    let mut kinds: Vec<(Kind, Parser<S>)> = Vec::new();
-    for slot in slots {
-        let slot: &dyn Any = *slot;
-        for part in slot.downcast_ref().map(&parts).unwrap_or_default() {
-            if let (Some(face), Some(parser)) = (part.face(), part.parser())
-                && kinds.iter().all(|(kind, _)| kind.type_name != face.kind.type_name)
-            {
-                kinds.push((face.kind, parser));
-            }
-        }
-    }
-    kinds
-}
-
-/// The part that `table` describes. Parameters that are not given are taken from the part in `current` with the same
-/// algorithm, if there is one.
-fn read<S: ?Sized>(
-    mut table: Table,
-    current: &[Shared<S>],
-    known: &[(Kind, Parser<S>)],
-) -> Result<Shared<S>, KeyError> {
-    let current: Vec<Face> = current.iter().filter_map(|part| part.face()).collect();
-    let forms: Vec<(Form, Parser<S>)> =
-        known.iter().flat_map(|(kind, parser)| kind.forms().into_iter().map(|form| (form, *parser))).collect();
-    let names = || forms.iter().map(|(form, _)| form.name.as_str()).collect::<Vec<_>>().join(", ");
-    let algorithm = match (table.remove("algorithm"), current.as_slice()) {
+/// The algorithm that `table` describes. Parameters that are not given are taken from the one in `current` with the same
+/// name, if there is one.
+fn read<C: Choice>(mut table: Table, current: &[Part]) -> Result<C, KeyError> {
+    let known = parameter::descriptions::<C>();
+    let names = || known.iter().map(|known| known.name.as_str()).collect::<Vec<_>>().join(", ");
+    let algorithm = match (table.remove("algorithm"), current) {
         (Some(Value::String(name)), _) => name,
         (Some(other), _) => {
             return Err(KeyError::new("algorithm", format!("expected a name, not {}", other.type_str())));
@@ -121,19 +116,22 @@ fn read<S: ?Sized>(
         (None, [only]) => only.algorithm.clone(),
         (None, _) => return Err(KeyError::new("algorithm", format!("missing; allowed are {}", names()))),
     };
-    let Some((form, parser)) = forms.iter().find(|(form, _)| form.name == algorithm) else {
+    let Some(description) = known.iter().find(|known| known.name == algorithm) else {
         let message = format!("unknown algorithm `{algorithm}`; allowed are {}", names());
         return Err(KeyError::new("algorithm", message));
     };
-    if let Some(key) = table.keys().find(|key| form.parameters.iter().all(|parameter| parameter.name != **key)) {
-        let allowed: Vec<_> = form.parameters.iter().map(|parameter| parameter.name.as_str()).collect();
+    let allowed: Vec<&str> = description.parameters.iter().map(|parameter| parameter.name.as_str()).collect();
+    if let Some(key) = table.keys().find(|key| !allowed.contains(&key.as_str())) {
         let allowed = if allowed.is_empty() { "no parameters".to_owned() } else { allowed.join(", ") };
         return Err(KeyError::new(key, format!("unknown key; `{algorithm}` has {allowed}")));
     }
-    part::check(&form.parameters, &table)?;
-    let start = current.into_iter().find(|face| face.algorithm == algorithm);
-    let mut parameters = start.map(|face| face.parameters).unwrap_or_default();
+    parameter::check(&description.parameters, &table)?;
+    let start = current.iter().find(|part| part.algorithm == algorithm);
+    let mut parameters = start.map(|part| part.parameters.clone()).unwrap_or_default();
     parameters.extend(table);
-    parameters.insert("algorithm".to_owned(), Value::String(algorithm));
-    parser(parameters)
+    let entry = Table::from_iter([(algorithm.clone(), Value::Table(parameters))]);
+    reknit_config::read(entry).map_err(|mut error| {
+        error.key = error.key.trim_start_matches(&algorithm).trim_start_matches('.').to_owned();
+        error
+    })
 }

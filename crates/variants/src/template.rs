@@ -14,51 +14,30 @@
 //!
 //! **Status.** Untested.
 
-use std::sync::Arc;
-
 use reknit_tcp::facts::Context;
 use reknit_tcp::seams::{DupThresh, Plugin};
 use reknit_units::Segments;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::composition::Composition;
-use crate::part::{Algorithm, Part};
-use crate::variant::{Side, Status, Variant};
-
-/// The registry entry.
-pub const VARIANT: Variant = Variant {
-    name: "patient",
-    aliases: &[],
-    summary: "sack that waits for more duplicate ACKs",
-    source: "Author 2000, section 2",
-    side: Side::Sender,
-    peer_needs: "SACK",
-    status: Status::Untested,
-    compose: || Composition { dup_thresh: Arc::new(Config::default()), ..Composition::default() },
-};
+use crate::algorithm::Algorithm;
 
 /// Parameters.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
-pub struct Config {
+pub struct PatientConfig {
     /// E, the number of duplicate ACKs to wait for in addition to the three of RFC 5681 (§2: 2).
     #[schemars(range(min = 0, max = 1000))]
     pub extra: Segments,
 }
 
-impl Default for Config {
-    fn default() -> Config {
-        Config { extra: Segments(2) }
+impl Default for PatientConfig {
+    fn default() -> PatientConfig {
+        PatientConfig { extra: Segments(2) }
     }
 }
 
-impl Algorithm for Config {
-    const NAME: &'static str = "patient";
-    const SOURCE: &'static str = include_str!("template.rs");
-}
-
-impl Part<dyn DupThresh> for Config {
+impl Algorithm<dyn DupThresh> for PatientConfig {
     fn build(&self) -> Box<dyn DupThresh> {
         Box::new(Patient { config: self.clone() })
     }
@@ -67,7 +46,7 @@ impl Part<dyn DupThresh> for Config {
 /// The state of a connection.
 #[derive(Debug)]
 struct Patient {
-    config: Config,
+    config: PatientConfig,
 }
 
 impl Patient {

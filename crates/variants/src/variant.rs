@@ -3,6 +3,7 @@
 use std::fmt;
 
 use crate::composition::Composition;
+use crate::pages::Page;
 
 /// Which end of a connection a variant changes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -67,6 +68,8 @@ pub struct Variant {
     pub peer_needs: &'static str,
     /// How far it follows its source.
     pub status: Status,
+    /// The description of its algorithm.
+    pub page: &'static Page,
     /// Its plug-ins.
     pub compose: fn() -> Composition,
 }

@@ -4,9 +4,9 @@
 use reknit_tcp::Config;
 use reknit_testkit::network::{Application, Case, Model, Network, Origin, Polling};
 use reknit_units::{Bytes, Capacity};
-use reknit_variants::part::Parameter;
+use reknit_variants::parameter::Parameter;
 use reknit_variants::seam::Seam;
-use reknit_variants::{Custom, VARIANTS, Variant, file};
+use reknit_variants::{Custom, VARIANTS, Variant, composition, file};
 use toml::{Table, Value};
 
 /// A parameter of an algorithm, in a variant that uses it.
@@ -51,16 +51,16 @@ impl Site {
 fn sites() -> Vec<Site> {
     let mut seen: Vec<(Seam, String)> = Vec::new();
     let mut sites = Vec::new();
-    for variant in VARIANTS {
+    for variant in VARIANTS.iter() {
         let composition = (variant.compose)();
         for seam in Seam::ALL {
-            for (position, face) in composition.faces(seam).into_iter().enumerate() {
-                if seen.contains(&(seam, face.algorithm.clone())) {
+            for (position, part) in composition.parts(seam).into_iter().enumerate() {
+                if seen.contains(&(seam, part.algorithm.clone())) {
                     continue;
                 }
-                let form = face.form();
-                seen.push((seam, face.algorithm));
-                let mut open: Vec<_> = form.parameters.into_iter().map(|p| (vec![p.name.clone()], p)).collect();
+                let parameters = composition::algorithm(seam, &part.algorithm).unwrap().parameters.clone();
+                seen.push((seam, part.algorithm));
+                let mut open: Vec<_> = parameters.into_iter().map(|p| (vec![p.name.clone()], p)).collect();
                 while let Some((keys, parameter)) = open.pop() {
                     let below = |p: &Parameter| [keys.as_slice(), std::slice::from_ref(&p.name)].concat();
                     open.extend(parameter.inner.iter().map(|p| (below(p), p.clone())));

@@ -6,15 +6,13 @@ use reknit_tcp::experiment::Features;
 use reknit_tcp::seams::{AckAction, AckPolicy, DupThresh, HeaderSupport, Plugin, RxFacts};
 use reknit_tcp::{Config, Connection, Identity, Info, SeqNum};
 use reknit_units::{Instant, Segments};
+use reknit_variants::algorithm::Unlisted;
+use reknit_variants::algorithms::{self, LimitedTransmit};
 use reknit_variants::base::limited_transmit;
-use reknit_variants::library::Library;
-use reknit_variants::part::{Algorithm, Part};
 use reknit_variants::rule::{Need, Rule};
 use reknit_variants::rules;
 use reknit_variants::seam::Seam;
-use reknit_variants::{Composition, Custom, VARIANTS, file};
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use reknit_variants::{Composition, Custom, VARIANTS, composition, file};
 
 fn read(text: &str) -> Custom {
     Custom::parse("my.toml", text).unwrap()
@@ -28,7 +26,7 @@ fn error(text: &str) -> String {
 
 fn assert_same(a: &Composition, b: &Composition, what: &str) {
     for seam in Seam::ALL {
-        assert_eq!(a.faces(seam), b.faces(seam), "{what}: {seam}");
+        assert_eq!(a.parts(seam), b.parts(seam), "{what}: {seam}");
     }
     assert_eq!(a.sack, b.sack, "{what}");
     let built = |composition: &Composition| {
@@ -40,7 +38,7 @@ fn assert_same(a: &Composition, b: &Composition, what: &str) {
 
 #[test]
 fn every_variant_can_be_read_back_from_its_own_file() {
-    for variant in VARIANTS {
+    for variant in VARIANTS.iter() {
         let composition = (variant.compose)();
         let name = format!("my-{}", variant.name);
         let text = file::write(&name, variant, &composition);
@@ -55,31 +53,29 @@ fn every_variant_can_be_read_back_from_its_own_file() {
 
 #[test]
 fn no_variant_violates_a_rule() {
-    for variant in VARIANTS {
+    for variant in VARIANTS.iter() {
         assert_eq!(rules::check(&(variant.compose)()).errors, [""; 0], "{}", variant.name);
     }
 }
 
 #[test]
 fn names_of_algorithms_are_unique_within_their_seam() {
-    let library = Library::new();
     for seam in Seam::ALL {
-        let mut names: Vec<String> = Vec::new();
-        for form in library.kinds(seam).iter().flat_map(reknit_variants::part::Kind::forms) {
-            assert!(!names.contains(&form.name), "{seam}: two algorithms are called {}", form.name);
-            names.push(form.name);
+        let mut names: Vec<&str> = Vec::new();
+        for algorithm in composition::algorithms(seam) {
+            assert!(!names.contains(&algorithm.name.as_str()), "{seam}: two algorithms are called {}", algorithm.name);
+            names.push(&algorithm.name);
         }
     }
 }
 
 #[test]
 fn every_parameter_has_a_description_and_a_default() {
-    let library = Library::new();
     for seam in Seam::ALL {
-        for form in library.kinds(seam).iter().flat_map(reknit_variants::part::Kind::forms) {
-            assert!(!form.about.is_empty(), "{seam}: {} has no description", form.name);
-            for parameter in &form.parameters {
-                let place = format!("{seam}.{}.{}", form.name, parameter.name);
+        for algorithm in composition::algorithms(seam) {
+            assert!(!algorithm.about.is_empty(), "{seam}: {} has no description", algorithm.name);
+            for parameter in &algorithm.parameters {
+                let place = format!("{seam}.{}.{}", algorithm.name, parameter.name);
                 assert!(!parameter.meaning.is_empty(), "{place} has no description");
                 assert!(parameter.default.is_some(), "{place} has no default");
             }
@@ -92,9 +88,9 @@ fn only_the_settings_in_the_file_differ_from_the_base() {
     let custom = read("name = \"mine\"\nbase = \"rack\"\n[loss_detector]\ntlp = false\n");
     let rack = (reknit_variants::find("rack").unwrap().compose)();
     for seam in Seam::ALL {
-        assert_eq!(custom.composition.faces(seam) == rack.faces(seam), seam != Seam::LossDetector, "{seam}");
+        assert_eq!(custom.composition.parts(seam) == rack.parts(seam), seam != Seam::LossDetector, "{seam}");
     }
-    let parameters = &custom.composition.faces(Seam::LossDetector)[0].parameters;
+    let parameters = &custom.composition.parts(Seam::LossDetector)[0].parameters;
     assert_eq!(parameters["tlp"].as_bool(), Some(false));
     assert_eq!(parameters["reo_wnd_divisor"].as_integer(), Some(4));
     assert!(custom.warnings.is_empty(), "{:?}", custom.warnings);
@@ -107,19 +103,19 @@ fn a_list_replaces_that_of_the_base() {
     let text = "name = \"mine\"\n[[spurious_detectors]]\nalgorithm = \"dsack\"\nduplication = \"ignore\"\n\
                 [spurious_response]\nalgorithm = \"slow-start\"\n";
     let one = read(text).composition;
-    assert_eq!(one.faces(Seam::SpuriousDetector)[0].parameters["duplication"].as_str(), Some("ignore"));
-    assert_eq!(one.faces(Seam::SpuriousResponse)[0].algorithm, "slow-start");
+    assert_eq!(one.parts(Seam::SpuriousDetector)[0].parameters["duplication"].as_str(), Some("ignore"));
+    assert_eq!(one.parts(Seam::SpuriousResponse)[0].algorithm, "slow-start");
 }
 
 #[test]
-fn the_members_of_a_family_have_their_own_names() {
+fn each_algorithm_has_its_own_parameters() {
     let with = |text: &str| {
         let custom = read(&format!("name = \"mine\"\n[limited_transmit]\n{text}"));
         format!("{:?}", custom.composition.limited_transmit)
     };
-    assert_eq!(with("algorithm = \"per-sack\"\nwindows = 2.0\n"), "PerSack { windows: 2.0 }");
-    assert_eq!(with("algorithm = \"per-sack\"\nwindows = 2\n"), "PerSack { windows: 2.0 }");
-    assert_eq!(with("algorithm = \"per-sack\"\n"), "PerSack { windows: 1.0 }");
+    assert_eq!(with("algorithm = \"per-sack\"\nwindows = 2.0\n"), "PerSack(PerSackConfig { windows: 2.0 })");
+    assert_eq!(with("algorithm = \"per-sack\"\nwindows = 2\n"), "PerSack(PerSackConfig { windows: 2.0 })");
+    assert_eq!(with("algorithm = \"per-sack\"\n"), "PerSack(PerSackConfig { windows: 1.0 })");
     assert_eq!(with("algorithm = \"off\"\n"), "Off");
 }
 
@@ -202,28 +198,6 @@ fn a_response_without_a_detector_causes_a_warning() {
     );
 }
 
-/// A threshold with every rule that a threshold can have.
-#[derive(Debug, Default, Serialize, Deserialize, JsonSchema)]
-struct Particular {}
-
-impl Algorithm for Particular {
-    const NAME: &'static str = "particular";
-    const SOURCE: &'static str = "";
-    const RULES: &'static [Rule] = &[
-        Rule::Only(Seam::LimitedTransmit, &["off", "per-sack"]),
-        Rule::MayExceedWindow,
-        Rule::Waits,
-        Rule::Needs(Need::Sack, "it stays at 3"),
-        Rule::Needs(Need::Timestamps, "it guesses"),
-    ];
-}
-
-impl Part<dyn DupThresh> for Particular {
-    fn build(&self) -> Box<dyn DupThresh> {
-        Box::new(Three)
-    }
-}
-
 #[derive(Debug)]
 struct Three;
 
@@ -232,22 +206,6 @@ impl Plugin for Three {}
 impl DupThresh for Three {
     fn dup_thresh(&self, _cx: &reknit_tcp::facts::Context<'_>) -> Segments {
         Segments(3)
-    }
-}
-
-/// A receiver that withholds acknowledgments.
-#[derive(Debug, Default, Serialize, Deserialize, JsonSchema)]
-struct Miser {}
-
-impl Algorithm for Miser {
-    const NAME: &'static str = "miser";
-    const SOURCE: &'static str = "";
-    const RULES: &'static [Rule] = &[Rule::Withholds];
-}
-
-impl Part<dyn AckPolicy> for Miser {
-    fn build(&self) -> Box<dyn AckPolicy> {
-        Box::new(AtOnce)
     }
 }
 
@@ -264,17 +222,28 @@ impl AckPolicy for AtOnce {
     fn on_ack_sent(&mut self) {}
 }
 
-fn particular(limited_transmit: limited_transmit::Config) -> Composition {
-    Composition {
-        dup_thresh: Arc::new(Particular {}),
-        limited_transmit: Arc::new(limited_transmit),
-        ..Composition::default()
-    }
+/// A threshold with every rule that a threshold can have.
+fn particular(limited_transmit: LimitedTransmit) -> Composition {
+    const RULES: &[Rule] = &[
+        Rule::Only(Seam::LimitedTransmit, &["off", "per-sack"]),
+        Rule::MayExceedWindow,
+        Rule::Waits,
+        Rule::Needs(Need::Sack, "it stays at 3"),
+        Rule::Needs(Need::Timestamps, "it guesses"),
+    ];
+    let threshold = Unlisted::<dyn DupThresh>::new("particular", || Box::new(Three)).with_rules(RULES);
+    Composition { dup_thresh: algorithms::DupThresh::Unlisted(threshold), limited_transmit, ..Composition::default() }
+}
+
+/// A receiver that withholds acknowledgments.
+fn miser() -> algorithms::AckPolicy {
+    let policy = Unlisted::<dyn AckPolicy>::new("miser", || Box::new(AtOnce));
+    algorithms::AckPolicy::Unlisted(policy.with_rules(&[Rule::Withholds]))
 }
 
 #[test]
 fn an_algorithm_that_decides_for_another_seam_excludes_others_there() {
-    let findings = rules::check(&particular(limited_transmit::Config::Rfc3042));
+    let findings = rules::check(&particular(LimitedTransmit::Rfc3042 {}));
     assert_eq!(
         findings.errors,
         [
@@ -282,7 +251,7 @@ fn an_algorithm_that_decides_for_another_seam_excludes_others_there() {
           during disorder; allowed: off, per-sack"
         ]
     );
-    assert!(rules::check(&particular(limited_transmit::Config::PerSack { windows: 1.0 })).errors.is_empty());
+    assert!(rules::check(&particular(limited_transmit::PerSackConfig { windows: 1.0 }.into())).errors.is_empty());
 }
 
 #[test]
@@ -338,7 +307,7 @@ fn without_sack_an_estimator_without_timer_is_replaced_with_the_detector_that_ha
 
 #[test]
 fn a_threshold_above_the_window_without_limited_transmit_causes_a_warning() {
-    let findings = rules::check(&particular(limited_transmit::Config::Off));
+    let findings = rules::check(&particular(LimitedTransmit::Off {}));
     assert_eq!(findings.errors, [""; 0]);
     assert_eq!(
         findings.warnings,
@@ -351,30 +320,19 @@ fn a_threshold_above_the_window_without_limited_transmit_causes_a_warning() {
 
 #[test]
 fn a_sender_and_a_receiver_that_both_wait_cause_a_warning() {
-    let sender = particular(limited_transmit::Config::PerSack { windows: 1.0 });
-    let receiver = Composition { ack_policy: Arc::new(Miser {}), ..Composition::default() };
+    let sender = particular(limited_transmit::PerSackConfig { windows: 1.0 }.into());
+    let receiver = Composition { ack_policy: miser(), ..Composition::default() };
     let warning = "dup_thresh: `particular` waits before it retransmits, and `miser` at the receiver (ack_policy) withholds the \
                    ACKs that it waits for: the times add up";
     assert_eq!(rules::between(&sender, &receiver).as_deref(), Some(warning));
     assert_eq!(rules::between(&receiver, &sender), None);
-    let both = Composition { ack_policy: Arc::new(Miser {}), ..sender };
+    let both = Composition { ack_policy: miser(), ..sender };
     assert_eq!(rules::check(&both).warnings, [warning]);
 }
 
 /// Support for a header field without a rule.
-#[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
-struct Field {}
-
-impl Algorithm for Field {
-    const NAME: &'static str = "field";
-    const SOURCE: &'static str = "";
-}
-
-impl Part<dyn HeaderSupport> for Field {
-    fn build(&self) -> Box<dyn HeaderSupport> {
-        Box::new(Field {})
-    }
-}
+#[derive(Debug)]
+struct Field;
 
 impl Plugin for Field {}
 
@@ -386,7 +344,8 @@ impl HeaderSupport for Field {
 
 #[test]
 fn a_feature_without_an_agreement_is_reported() {
-    let composition = Composition { header_support: vec![Arc::new(Field {})], ..Composition::default() };
+    let field = algorithms::HeaderSupport::unlisted("field", || Box::new(Field));
+    let composition = Composition { header_support: vec![field], ..Composition::default() };
     let info = Info { sack: true, ..alone() };
     let line = "without `ordinals` in the experimental option, everything that depends on it is off";
     assert_eq!(rules::fall_backs(&composition, &info), [line]);
@@ -403,7 +362,7 @@ fn alone() -> Info {
 
 #[test]
 fn each_unmet_need_is_reported_with_what_happens_instead() {
-    let composition = particular(limited_transmit::Config::Off);
+    let composition = particular(LimitedTransmit::Off {});
     let lines = rules::fall_backs(&composition, &Info { sack: false, timestamps: false, ..alone() });
     assert_eq!(
         lines,

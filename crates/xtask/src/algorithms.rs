@@ -6,7 +6,6 @@ use std::io;
 use std::path::Path;
 
 use reknit_compare::about::{facts, parts_by_seam, settings};
-use reknit_variants::header::Header;
 use reknit_variants::{VARIANTS, Variant};
 
 /// Writes all pages, and removes those of variants that no longer exist.
@@ -15,7 +14,7 @@ pub(crate) fn write(folder: &Path, generated: &str) -> io::Result<()> {
         fs::remove_file(entry?.path())?;
     }
     fs::write(folder.join("README.md"), index(generated))?;
-    for variant in VARIANTS {
+    for variant in VARIANTS.iter() {
         fs::write(folder.join(format!("{}.md", variant.name)), page(variant, generated))?;
     }
     Ok(())
@@ -36,9 +35,9 @@ fn index(generated: &str) -> String {
         VARIANTS.len()
     );
     let mut last = None;
-    for variant in VARIANTS {
+    for variant in VARIANTS.iter() {
         let family = variant.family();
-        if last != Some(family) {
+        if last != Some(family.key) {
             let title = family.to_string();
             let (first, rest) = title.split_at(1);
             let _ = write!(
@@ -46,7 +45,7 @@ fn index(generated: &str) -> String {
                 "\n## {}{rest}\n\n| variant | what | source | changes | peer needs | status |\n|---|---|---|---|---|---|\n",
                 first.to_uppercase()
             );
-            last = Some(family);
+            last = Some(family.key);
         }
         let Variant { name, summary, source, side, peer_needs, status, .. } = variant;
         let _ = writeln!(text, "| [{name}]({name}.md) | {summary} | {source} | {side} | {peer_needs} | {status} |");
@@ -56,16 +55,15 @@ fn index(generated: &str) -> String {
 
 fn page(variant: &Variant, generated: &str) -> String {
     let composition = (variant.compose)();
-    let (file_name, source) = variant.file();
-    let header = Header::parse(source);
+    let page = variant.page;
     let name = variant.name;
     let mut text = format!("# {name}\n\n{generated}\n\n{}\n\n| | |\n|---|---|\n", variant.summary);
     for (key, fact) in facts(variant, &composition) {
         let _ = writeln!(text, "| {key} | {} |", cell(&fact));
     }
-    let _ = writeln!(text, "| file | [{file_name}](../../../crates/variants/src/{file_name}) |");
-    let _ = write!(text, "\n## {}\n", header.title);
-    for block in &header.blocks {
+    let _ = writeln!(text, "| file | [{file}](../../../crates/variants/src/{file}) |", file = page.file);
+    let _ = write!(text, "\n## {}\n", page.title);
+    for block in page.blocks {
         let _ = write!(text, "\n{block}\n");
     }
     text.push_str(

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use reknit_variants::Family;
+use reknit_variants::FAMILIES;
 
 /// Writes the files of the variant `name` below `root`, and enters it in the lists. Returns the changed files, relative to
 /// `root`; the first is that of the algorithm.
@@ -10,7 +10,7 @@ use reknit_variants::Family;
 /// # Errors
 /// If the family is unknown or the name is taken or invalid. Nothing is written then.
 pub fn variant(root: &Path, family: &str, name: &str) -> Result<Vec<PathBuf>, String> {
-    let families: Vec<&str> = Family::ALL.iter().map(|family| family.key()).collect();
+    let families: Vec<&str> = FAMILIES.iter().map(|family| family.key).collect();
     if !families.contains(&family) {
         return Err(format!("{family}: no such family; allowed are {}", families.join(", ")));
     }
@@ -38,10 +38,12 @@ pub fn variant(root: &Path, family: &str, name: &str) -> Result<Vec<PathBuf>, St
         ))
     };
     let files = [
-        (source, algorithm(&read(root, &variants.join("src/template.rs"))?, name, &module)),
+        (source, algorithm(&read(root, &variants.join("src/template.rs"))?, name)),
         (test, worked_example(&read(root, &variants.join("tests/vectors/template.rs"))?, family, name, &module)),
-        edit(&format!("src/{family}/mod.rs"), &|text| with_module(text, "pub(crate) mod", &module))?,
-        edit("src/registry.rs", &|text| with_entry(text, family, &module))?,
+        edit(&format!("src/{family}/mod.rs"), &|text| {
+            with_variant(&with_module(text, "pub mod", &module)?, family, name, &module)
+        })?,
+        edit("src/algorithms.rs", &|text| with_algorithm(text, family, name, &module))?,
         edit("tests/vectors/main.rs", &|text| with_module(text, "mod", &module))?,
     ];
     for (file, text) in &files {
@@ -60,20 +62,20 @@ fn type_name(name: &str) -> String {
     name.split('-').map(capital).collect()
 }
 
-fn algorithm(template: &str, name: &str, module: &str) -> String {
-    template
-        .replace("pub const VARIANT", "pub(crate) const VARIANT")
-        .replace("\"patient\"", &format!("\"{name}\""))
-        .replace("\"template.rs\"", &format!("\"{module}.rs\""))
-        .replace("Patient", &type_name(name))
+fn algorithm(template: &str, name: &str) -> String {
+    template.replace("Patient", &type_name(name))
 }
 
 fn worked_example(template: &str, family: &str, name: &str, module: &str) -> String {
-    let lines = template.lines().filter(|line| !line.contains("The template is not registered"));
+    let is_of_the_template = |line: &&str| {
+        ["The template is in no list", "DupThresh", "Composition", "use reknit_variants::"]
+            .iter()
+            .any(|part| line.contains(part))
+    };
+    let lines = template.lines().filter(|line| !is_of_the_template(line));
     let text = lines.collect::<Vec<_>>().join("\n") + "\n";
     text.replace("the template, `src/template.rs`", &format!("`src/{family}/{module}.rs`"))
-        .replace("(template::VARIANT.compose)()", &format!("variant(\"{name}\")"))
-        .replace("use reknit_variants::template;\n", "")
+        .replace("&composition", &format!("&variant(\"{name}\")"))
         .replace("config, vector}", "config, variant, vector}")
 }
 
@@ -90,13 +92,44 @@ fn with_module(text: &str, keyword: &str, module: &str) -> Option<String> {
     Some(lines.join("\n") + "\n")
 }
 
-/// The text of the registry with `module` as the last entry of `family`.
-fn with_entry(text: &str, family: &str, module: &str) -> Option<String> {
-    let mut lines: Vec<String> = text.lines().map(str::to_owned).collect();
-    let start = lines.iter().position(|line| line.contains(&format!(", {family}, \"")) && line.ends_with('{'))?;
-    let end = start + lines[start..].iter().position(|line| line.trim() == "}")?;
-    lines.insert(end, format!("        {module}::VARIANT,"));
-    Some(lines.join("\n") + "\n")
+/// The text of a family's `mod.rs` with the variant at the end, and in its list.
+fn with_variant(text: &str, family: &str, name: &str, module: &str) -> Option<String> {
+    let (constant, page) = (module.to_uppercase(), format!("{family}_{module}").to_uppercase());
+    let list = text.find("pub const VARIANTS: &[Variant] = &[")?;
+    let end = list + text[list..].find("];")?;
+    let separator = if text[..end].trim_end().ends_with(',') { "    " } else { ", " };
+    let close = if separator == ", " { "" } else { ",\n" };
+    Some(format!(
+        "{}{separator}{constant}{close}{}
+const {constant}: Variant = Variant {{
+    name: \"{name}\",
+    aliases: &[],
+    summary: \"sack that waits for more duplicate ACKs\",
+    source: \"Author 2000, section 2\",
+    side: crate::variant::Side::Sender,
+    peer_needs: \"SACK\",
+    status: crate::variant::Status::Untested,
+    page: &crate::pages::{page},
+    compose: || crate::composition::Composition {{
+        dup_thresh: {module}::{}Config::default().into(),
+        ..Default::default()
+    }},
+}};
+",
+        &text[..end],
+        &text[end..],
+        type_name(name),
+    ))
+}
+
+/// The lists of algorithms with a threshold more.
+fn with_algorithm(text: &str, family: &str, name: &str, module: &str) -> Option<String> {
+    let (before, after) = text.split_once("    DupThresh {\n")?;
+    let kind = type_name(name);
+    let entry = format!(
+        "        /// Wait for more duplicate ACKs.\n        {kind}(crate::{family}::{module}::{kind}Config),\n"
+    );
+    Some(format!("{before}    DupThresh {{\n{entry}{after}"))
 }
 
 #[cfg(test)]

@@ -24,20 +24,25 @@ fn a_variant_is_in_every_list() {
     let new = |family, name| xtask::new::variant(folder.path(), family, name);
     let files = new("threshold", "more-patient").unwrap();
     let names =
-        ["src/threshold/more_patient.rs", "tests/vectors/more_patient.rs", "src/threshold/mod.rs", "src/registry.rs"];
+        ["src/threshold/more_patient.rs", "tests/vectors/more_patient.rs", "src/threshold/mod.rs", "src/algorithms.rs"];
     let names: Vec<PathBuf> =
         names.iter().chain(&["tests/vectors/main.rs"]).map(|name| Path::new("crates/variants").join(name)).collect();
     assert_eq!(files, names);
-    let [algorithm, test, module, registry, main] = [0, 1, 2, 3, 4].map(|i| read(&files[i]));
+    let [algorithm, test, module, algorithms, main] = [0, 1, 2, 3, 4].map(|i| read(&files[i]));
     assert!(
-        algorithm.contains("    name: \"more-patient\",") && algorithm.contains("struct MorePatient {"),
+        algorithm.contains("struct MorePatientConfig {") && algorithm.contains("struct MorePatient {"),
         "{algorithm}"
     );
-    assert!(!algorithm.contains("\"patient\"") && !algorithm.contains("template"), "{algorithm}");
+    assert!(!algorithm.contains(" Patient") && !algorithm.contains("template"), "{algorithm}");
     assert!(test.contains("variant(\"more-patient\")") && !test.contains("template"), "{test}");
-    assert!(module.contains("\npub(crate) mod more_patient;\n"), "{module}");
-    let family = registry.split_once(", threshold, \"").unwrap().1.split_once("    }").unwrap().0;
-    assert!(family.ends_with("        more_patient::VARIANT,\n"), "{family}");
+    assert!(module.contains("\npub mod more_patient;\n"), "{module}");
+    let list = module.split_once("VARIANTS: &[Variant] = &[").unwrap().1.split_once("];").unwrap().0;
+    assert!(list.ends_with("    MORE_PATIENT,\n"), "{list}");
+    assert!(
+        module.contains("    name: \"more-patient\",")
+            && module.contains("page: &crate::pages::THRESHOLD_MORE_PATIENT")
+    );
+    assert!(algorithms.contains("        MorePatient(crate::threshold::more_patient::MorePatientConfig),\n"));
     assert!(main.contains("\nmod more_patient;\n"), "{main}");
 }
 

@@ -2,6 +2,7 @@
 
 use reknit_compare::NamedVariant;
 use reknit_host::{Tcp, TcpError};
+use reknit_variants::algorithms::Choice;
 use reknit_variants::{Custom, rules};
 
 use super::Args;
@@ -29,7 +30,7 @@ pub(crate) fn stack(flag: &str, text: &str, customs: &[Custom]) -> Result<Tcp, F
     };
     match &stack {
         Tcp::Kernel(kernel) => kernel.check().map_err(refused)?,
-        Tcp::Engine(name, parts) if parts.loss_detector.build().needs_loss_reports() => {
+        Tcp::Engine(name, parts) if parts.loss_detector.build().traits().needs_loss_reports => {
             let why = "only the simulator can tell it which packets were lost; use `reknit compare`";
             return Err(Failure::Usage(format!("{flag}: `{name}` runs in simulation only: {why}")));
         }

@@ -204,7 +204,7 @@ impl Connection {
     fn reads_late_ack(&self, segment: &Segment, start: Offset) -> bool {
         let Some(timestamps) = segment.options.timestamps.filter(|_| segment.is_pure_ack()) else { return false };
         let sender = &self.sender.state;
-        let limit = match self.sender.plugins.loss_detector.late_acks() {
+        let limit = match self.sender.traits.loss_detector.late_acks {
             LateAcks::Discard => return false,
             LateAcks::Duplicates => {
                 let wnd = self.scaled_window(segment);

@@ -3,6 +3,7 @@
 use std::hint::black_box;
 
 use super::Receiver;
+use crate::prefetch::prefetch;
 
 impl Receiver {
     /// Reads a field of each cache line.
@@ -10,12 +11,10 @@ impl Receiver {
         black_box(&(self.fin, self.rcv_nxt(), self.read, self.stats.segments, self.sack_permitted));
     }
 
-    /// Reads the state of the algorithms.
+    /// Loads the state of the algorithms.
     pub(crate) fn read_algorithms_ahead(&self) {
-        self.plugins.ack_policy.read_ahead();
-        for buffer in &self.plugins.receive_buffers {
-            buffer.read_ahead();
-        }
+        prefetch(&*self.plugins.ack_policy);
+        self.plugins.receive_buffers.iter().for_each(|buffer| prefetch(&**buffer));
     }
 
     pub(crate) fn holds_memory(&self) -> bool {

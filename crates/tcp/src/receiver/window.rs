@@ -67,7 +67,7 @@ impl ReceiveWindow {
     /// The window field for a segment that acknowledges `ack`, scaled. The right edge only moves forward, and only by a
     /// useful amount (silly window avoidance, RFC 9293 §3.8.6.2.2).
     pub(super) fn announce(&mut self, ack: Offset, facts: &WindowFacts<'_>) -> u16 {
-        let rounds_up = self.shift > 0 && facts.buffers.iter().any(|buffer| buffer.rounds_up());
+        let rounds_up = self.shift > 0 && !facts.buffers.is_empty();
         let edge = self.allowed_edge(facts);
         let is_wide = rounds_up && edge.since(facts.rcv_nxt) >= Bytes(self.visible(facts.config).0 / 2);
         if is_wide || edge.since(self.edge) >= self.useful_opening(facts) {

@@ -54,7 +54,7 @@ impl Verdicts {
     }
 
     /// The reduction for `hole` ([`Verdicts::event`]) was spurious, even if others have followed it: the window becomes what
-    /// it would be without it. Only for detectors whose reductions stay open ([`LossDetector::withdraws`]).
+    /// it would be without it. Only for detectors whose reductions stay open ([`LossDetectorTraits::withdraws`]).
     pub fn withdraw(&mut self, hole: SegId) {
         self.withdrawn.push(hole);
     }
@@ -104,8 +104,35 @@ pub enum LateAcks {
     All,
 }
 
+/// What never changes about a loss detector. Read when the plug-ins of a connection are chosen.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct LossDetectorTraits {
+    /// The retransmission timer does not expire while [`LossDetector::deadline`] is set, because both are the same timer, as
+    /// in Linux (`linux-rack`).
+    pub holds_rto: bool,
+    /// Reductions stay open, so that [`Verdicts::withdraw`] can undo each of the last few (`learned-lateness`, which learns
+    /// late whether a loss was one).
+    pub withdraws: bool,
+    /// Retransmissions carry the timestamp of the first transmission, or the newest that the peer has echoed, so that a
+    /// receiver does not discard the originals of later segments as old duplicates (PAWS, RFC 7323 §5). Echoed timestamps then
+    /// measure nothing (`learned-lateness`, to which a late original is the evidence).
+    pub repeats_timestamps: bool,
+    /// Which ACKs are read although PAWS rejects them (`linux-rack`, `learned-lateness`).
+    pub late_acks: LateAcks,
+    /// [`LossDetector::on_loss_report`] must be called with what the network lost, which only a simulator can do (`oracle`).
+    pub needs_loss_reports: bool,
+    /// Recovery may also retransmit holes that are not marked lost when there is nothing else to send (RFC 6675 §4, `NextSeg`
+    /// rules 3 and 4; `sacked-above`, `delayed-response`).
+    pub retransmits_on_suspicion: bool,
+}
+
 /// Which segments are lost, or when to look again.
 pub trait LossDetector: Plugin {
+    /// What never changes about it.
+    fn traits(&self) -> LossDetectorTraits {
+        LossDetectorTraits::default()
+    }
+
     /// Decides which outstanding segments are lost. Called once per ACK, after the update of the scoreboard. Outside
     /// recovery, any loss starts recovery, unless a postponement delays it.
     fn on_ack(&mut self, cx: &Context<'_>, ack: &AckFacts<'_>, verdicts: &mut Verdicts);
@@ -119,40 +146,12 @@ pub trait LossDetector: Plugin {
         Instant::NEVER
     }
 
-    /// True if the retransmission timer does not expire while [`LossDetector::deadline`] is set, because both are the
-    /// same timer.
-    fn holds_rto(&self) -> bool {
-        false
-    }
-
     /// A segment was sent or retransmitted.
     fn on_sent(&mut self, _cx: &Context<'_>, _id: SegId, _cause: Cause) {}
 
     /// True if the window must not grow now, because it is not yet known whether something was lost. Called on each ACK
-    /// outside recovery.
+    /// outside recovery. Only for `learned-lateness`, which retransmits before it decides.
     fn holds_growth(&self, _cx: &Context<'_>) -> bool {
-        false
-    }
-
-    /// True if reductions stay open, so that [`Verdicts::withdraw`] can undo each of the last few.
-    fn withdraws(&self) -> bool {
-        false
-    }
-
-    /// True if retransmissions carry the timestamp of the first transmission, or the newest that the peer has echoed, so
-    /// that a receiver does not discard the originals of later segments as old duplicates (PAWS, RFC 7323 §5). Echoed
-    /// timestamps then measure nothing.
-    fn repeats_timestamps(&self) -> bool {
-        false
-    }
-
-    /// Which ACKs are read although PAWS rejects them.
-    fn late_acks(&self) -> LateAcks {
-        LateAcks::Discard
-    }
-
-    /// True if [`LossDetector::on_loss_report`] must be called with what the network lost, which only a simulator can do.
-    fn needs_loss_reports(&self) -> bool {
         false
     }
 
@@ -160,13 +159,8 @@ pub trait LossDetector: Plugin {
     /// only by the simulator, for detectors that ask for it.
     fn on_loss_report(&mut self, _cx: &Context<'_>, _id: SegId, _verdicts: &mut Verdicts) {}
 
-    /// True if recovery may also retransmit holes that are not marked lost when there is nothing else to send (RFC 6675 §4,
-    /// `NextSeg` rules 3 and 4).
-    fn retransmits_on_suspicion(&self) -> bool {
-        false
-    }
-
-    /// True if nothing may be retransmitted before the next ACK or timer, only new data sent.
+    /// True if nothing may be retransmitted before the next ACK or timer, only new data sent. Only for
+    /// `linux-rack` (its rule 9).
     fn holds_retransmissions(&self) -> bool {
         false
     }
@@ -214,19 +208,20 @@ pub trait SpuriousDetector: Plugin {
     /// first decision of an episode applies.
     fn on_ack(&mut self, cx: &Context<'_>, ack: &AckFacts<'_>) -> Option<Spurious>;
 
-    /// True if reductions stay open, so that [`SpuriousDetector::earlier`] can undo each of the last few.
+    /// True if reductions stay open, so that [`SpuriousDetector::earlier`] can undo each of the last few. Only for
+    /// `dsack` with `open` above 1.
     fn judges_earlier(&self) -> bool {
         false
     }
 
     /// The hole of a reduction before the last one that the ACK has proven spurious. Called after each ACK while
-    /// reductions are open.
+    /// reductions are open. Only for `dsack`, since a DSACK may come after the next reduction.
     fn earlier(&mut self) -> Option<SegId> {
         None
     }
 
     /// Until when neither the window nor the timeout may change: losses are repaired, but there is no reduction, back-off or
-    /// growth. Called after each ACK.
+    /// growth. Called after each ACK. Only for `door`, which changes nothing for a time after reordering.
     fn frozen_until(&self) -> Instant {
         Instant::ZERO
     }

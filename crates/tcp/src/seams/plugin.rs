@@ -5,7 +5,11 @@ use std::fmt::{self, Debug};
 use reknit_units::Instant;
 
 use crate::facts::{Context, Turn};
-use crate::seams::Memory;
+use crate::seams::{
+    AckPolicy, CongestionControl, CongestionControlTraits, DupThresh, FastRecovery, FastRecoveryTraits, HeaderSupport,
+    LimitedTransmit, LimitedTransmitTraits, LossDetector, LossDetectorTraits, LossResponse, Memory, Postponement,
+    ReceiveBuffer, RtoEstimator, SendBuffer, SpuriousDetector, SpuriousResponse, TimeoutRecovery, UndoLimit,
+};
 
 /// A plug-in of any seam.
 pub trait Plugin: Debug + Send {
@@ -17,11 +21,6 @@ pub trait Plugin: Debug + Send {
     fn heap_size(&self) -> usize {
         0
     }
-
-    /// Reads a field of each cache line that almost every segment needs, so that they are in the cache then. For owners of
-    /// many connections, whose plug-ins are in no cache ([`crate::Stream::read_algorithms_ahead`]). Called only for the
-    /// seams that almost every segment asks.
-    fn read_ahead(&self) {}
 
     /// Calls `show` for each of its variables that users may want to see, with a name such as `fa_ratio`. A name with a
     /// unit ends in it (`window_ms`). Results have the number under the name of its seam: `dup_thresh.fa_ratio`.
@@ -91,64 +90,115 @@ pub(crate) trait PluginSet {
     }
 }
 
-/// The type of the field for a seam that `one` plug-in fills, or `many`.
-macro_rules! plugin {
-    (one $seam:ident) => { Box<dyn crate::seams::$seam> };
-    (many $seam:ident) => { Vec<Box<dyn crate::seams::$seam>> };
+/// One plug-in for each seam of the sender, or any number of them.
+#[derive(Debug)]
+pub struct SenderPlugins {
+    /// Which segments are lost.
+    pub loss_detector: Box<dyn LossDetector>,
+    /// How many duplicates mean loss.
+    pub dup_thresh: Box<dyn DupThresh>,
+    /// How much longer to wait.
+    pub postponements: Vec<Box<dyn Postponement>>,
+    /// Whether the last reduction was spurious.
+    pub spurious_detectors: Vec<Box<dyn SpuriousDetector>>,
+    /// Which reductions may be undone.
+    pub undo_limit: Box<dyn UndoLimit>,
+    /// The window after a spurious reduction.
+    pub spurious_response: Box<dyn SpuriousResponse>,
+    /// The window after a loss.
+    pub loss_response: Box<dyn LossResponse>,
+    /// How much fast recovery may send.
+    pub fast_recovery: Box<dyn FastRecovery>,
+    /// What to send after a timeout.
+    pub timeout_recovery: Box<dyn TimeoutRecovery>,
+    /// The retransmission timeout.
+    pub rto_estimator: Box<dyn RtoEstimator>,
+    /// New data during disorder.
+    pub limited_transmit: Box<dyn LimitedTransmit>,
+    /// Growth and reduction of the window.
+    pub congestion_control: Box<dyn CongestionControl>,
+    /// How much of the written data is ready to be sent.
+    pub send_buffers: Vec<Box<dyn SendBuffer>>,
 }
 
-/// Runs `$visit` with the `one` plug-in of a seam, or with each of `many`.
-macro_rules! visit {
-    (one $slot:expr, |$plugin:ident| $visit:expr) => {{
-        let $plugin = $slot;
-        $visit;
-    }};
-    (many $slot:expr, |$plugin:ident| $visit:expr) => {
-        for $plugin in $slot {
-            $visit;
-        }
-    };
+/// What never changes about the plug-ins of a sender.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct SenderTraits {
+    pub(crate) loss_detector: LossDetectorTraits,
+    pub(crate) fast_recovery: FastRecoveryTraits,
+    pub(crate) limited_transmit: LimitedTransmitTraits,
+    pub(crate) congestion_control: CongestionControlTraits,
 }
 
-/// A struct with a field for each seam.
-macro_rules! set {
-    ($(#[$doc:meta])* $name:ident { $($field:ident: $count:ident $seam:ident, $decides:literal;)+ }) => {
-        $(#[$doc])*
-        #[derive(Debug)]
-        pub struct $name {
-            $(
-                #[doc = concat!("Decides ", $decides, ".")]
-                pub $field: plugin!($count $seam),
-            )+
+impl SenderPlugins {
+    pub(crate) fn traits(&self) -> SenderTraits {
+        SenderTraits {
+            loss_detector: self.loss_detector.traits(),
+            fast_recovery: self.fast_recovery.traits(),
+            limited_transmit: self.limited_transmit.traits(),
+            congestion_control: self.congestion_control.traits(),
         }
-
-        impl PluginSet for $name {
-            fn each(&self, visit: &mut dyn FnMut(&'static str, &dyn Plugin)) {
-                $(visit!($count &self.$field, |plugin| visit(stringify!($field), &**plugin));)+
-            }
-
-            fn each_mut(&mut self, visit: &mut dyn FnMut(&mut dyn Plugin)) {
-                $(visit!($count &mut self.$field, |plugin| visit(&mut **plugin));)+
-            }
-        }
-    };
+    }
 }
 
-macro_rules! plugins {
-    (sender { $($sender:tt)+ } receiver { $($receiver:tt)+ }) => {
-        set! {
-            /// One algorithm for each seam of the sender.
-            SenderPlugins { $($sender)+ }
-        }
+impl PluginSet for SenderPlugins {
+    fn each(&self, visit: &mut dyn FnMut(&'static str, &dyn Plugin)) {
+        visit("loss_detector", &*self.loss_detector);
+        visit("dup_thresh", &*self.dup_thresh);
+        self.postponements.iter().for_each(|plugin| visit("postponements", &**plugin));
+        self.spurious_detectors.iter().for_each(|plugin| visit("spurious_detectors", &**plugin));
+        visit("undo_limit", &*self.undo_limit);
+        visit("spurious_response", &*self.spurious_response);
+        visit("loss_response", &*self.loss_response);
+        visit("fast_recovery", &*self.fast_recovery);
+        visit("timeout_recovery", &*self.timeout_recovery);
+        visit("rto_estimator", &*self.rto_estimator);
+        visit("limited_transmit", &*self.limited_transmit);
+        visit("congestion_control", &*self.congestion_control);
+        self.send_buffers.iter().for_each(|plugin| visit("send_buffers", &**plugin));
+    }
 
-        set! {
-            /// One algorithm for each seam of the receiver.
-            ReceiverPlugins { $($receiver)+ }
-        }
-    };
+    fn each_mut(&mut self, visit: &mut dyn FnMut(&mut dyn Plugin)) {
+        visit(&mut *self.loss_detector);
+        visit(&mut *self.dup_thresh);
+        self.postponements.iter_mut().for_each(|plugin| visit(&mut **plugin));
+        self.spurious_detectors.iter_mut().for_each(|plugin| visit(&mut **plugin));
+        visit(&mut *self.undo_limit);
+        visit(&mut *self.spurious_response);
+        visit(&mut *self.loss_response);
+        visit(&mut *self.fast_recovery);
+        visit(&mut *self.timeout_recovery);
+        visit(&mut *self.rto_estimator);
+        visit(&mut *self.limited_transmit);
+        visit(&mut *self.congestion_control);
+        self.send_buffers.iter_mut().for_each(|plugin| visit(&mut **plugin));
+    }
 }
 
-crate::seams!(plugins);
+/// One plug-in for each seam of the receiver, or any number of them.
+#[derive(Debug)]
+pub struct ReceiverPlugins {
+    /// When the receiver acknowledges.
+    pub ack_policy: Box<dyn AckPolicy>,
+    /// How much of the receive buffer is used.
+    pub receive_buffers: Vec<Box<dyn ReceiveBuffer>>,
+    /// Header fields beyond the standard options.
+    pub header_support: Vec<Box<dyn HeaderSupport>>,
+}
+
+impl PluginSet for ReceiverPlugins {
+    fn each(&self, visit: &mut dyn FnMut(&'static str, &dyn Plugin)) {
+        visit("ack_policy", &*self.ack_policy);
+        self.receive_buffers.iter().for_each(|plugin| visit("receive_buffers", &**plugin));
+        self.header_support.iter().for_each(|plugin| visit("header_support", &**plugin));
+    }
+
+    fn each_mut(&mut self, visit: &mut dyn FnMut(&mut dyn Plugin)) {
+        visit(&mut *self.ack_policy);
+        self.receive_buffers.iter_mut().for_each(|plugin| visit(&mut **plugin));
+        self.header_support.iter_mut().for_each(|plugin| visit(&mut **plugin));
+    }
+}
 
 /// One algorithm for each seam; they make a connection a variant.
 #[derive(Debug)]

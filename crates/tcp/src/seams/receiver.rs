@@ -107,7 +107,8 @@ pub trait AckPolicy: Plugin {
     /// A segment with data or a FIN arrived.
     fn on_data(&mut self, rx: &RxFacts<'_>) -> AckAction;
 
-    /// The application has read. True if that is acknowledged at once.
+    /// The application has read. True if that is acknowledged at once. Only for `linux-acks`: Linux acknowledges a
+    /// pushed segment when the application has read everything.
     fn on_read(&mut self, _reading: &Reading) -> bool {
         false
     }
@@ -161,6 +162,10 @@ pub struct Reading {
 }
 
 /// How much of the receive buffer is used. Without a plug-in, it is the whole buffer.
+///
+/// With a plug-in, the window is announced in units of the window scale, rounded up, and opens by any amount as long as half of
+/// the space is free. Otherwise it is rounded down, and opens by a segment or more. `linux-receive-buffer` is the only one: no
+/// RFC has such an algorithm, but without it a receiver announces more than Linux does, and its sender sends more.
 pub trait ReceiveBuffer: Plugin {
     /// The window of a SYN; the peer's segments will have up to `mss` bytes of data. Called again if another SYN is
     /// sent.
@@ -171,20 +176,10 @@ pub trait ReceiveBuffer: Plugin {
     fn on_data(&mut self, rx: &RxFacts<'_>) -> Space;
 
     /// The application has read. Returns the size from now on, if it changes.
-    fn on_read(&mut self, _reading: &Reading) -> Option<Bytes> {
-        None
-    }
+    fn on_read(&mut self, reading: &Reading) -> Option<Bytes>;
 
     /// The most that the window may be, even if there is more space.
-    fn largest_window(&self) -> Bytes {
-        Bytes::MAX
-    }
-
-    /// True if the window is announced in units of the window scale, rounded up, and opens by any amount as long as half
-    /// of the space is free. Otherwise it is rounded down, and opens by a segment or more.
-    fn rounds_up(&self) -> bool {
-        false
-    }
+    fn largest_window(&self) -> Bytes;
 }
 
 /// Fields beyond the standard options. Used only if the peer has offered the same features.
@@ -201,7 +196,7 @@ pub trait HeaderSupport: Plugin {
     /// A pure ACK of everything below `ack` is sent.
     fn annotate_ack(&mut self, _ack: Offset, _experiment: &mut Experiment) {}
 
-    /// The number of ACKs that report each duplicate (RFC 2883 §4: one).
+    /// The number of ACKs that report each duplicate (RFC 2883 §4: one). Only for `dsack-repeat`, in case ACKs are lost.
     fn duplicate_reports(&self) -> u32 {
         1
     }

@@ -59,7 +59,7 @@ pub trait UndoLimit: Plugin {
     /// [`SendState::may_undo`]: crate::facts::SendState::may_undo
     fn may_undo(&mut self, cx: &Context<'_>, ack: &AckFacts<'_>) -> bool;
 
-    /// The window has been reduced.
+    /// The window has been reduced. Only for `bounded`, which limits the undos in a row.
     fn on_reduced(&mut self, _cx: &Context<'_>, _trigger: Trigger) {}
 }
 
@@ -87,8 +87,24 @@ pub trait LossResponse: Plugin {
     ) -> Option<Window>;
 }
 
+/// What never changes about a fast recovery. Read when the plug-ins of a connection are chosen.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct FastRecoveryTraits {
+    /// The window may also grow on the ACK that ends recovery. In the RFCs it is set by [`FastRecovery::exit`] alone
+    /// (`linux-prr`, and `outstanding`, whose recovery is a state without a window).
+    pub grows_on_exit: bool,
+    /// The allowance also holds when nothing is left in the network. By default one segment is then retransmitted in any
+    /// case, since no ACK may ever make room for it (`counted-pipe`, which stalls as its paper says).
+    pub may_stall: bool,
+}
+
 /// How many segments fast recovery may send, and when it ends.
 pub trait FastRecovery: Plugin {
+    /// What never changes about it.
+    fn traits(&self) -> FastRecoveryTraits {
+        FastRecoveryTraits::default()
+    }
+
     /// Recovery begins. It should end with `cx.snd.recovery_window`, which the loss response has set. Returns cwnd.
     /// `ack` is the ACK that started recovery, none if a timer did.
     fn enter(&mut self, cx: &Context<'_>, ack: Option<&AckFacts<'_>>) -> Bytes;
@@ -111,23 +127,14 @@ pub trait FastRecovery: Plugin {
     /// cwnd when recovery is over.
     fn exit(&mut self, cx: &Context<'_>) -> Bytes;
 
-    /// True if the window may also grow on the ACK that ends recovery. In the RFCs it is set by `exit` alone.
-    fn grows_on_exit(&self) -> bool {
-        false
-    }
-
     /// True if the first retransmission is sent at once, even if the window has no room for it (RFC 6675 §5 step 4.3).
+    /// Only for `outstanding`, which TCP-PR limits by its window alone.
     fn retransmits_at_once(&self, _cx: &Context<'_>) -> bool {
         true
     }
 
-    /// True if the allowance also holds when nothing is left in the network. By default one segment is then
-    /// retransmitted in any case, since no ACK may ever make room for it.
-    fn may_stall(&self) -> bool {
-        false
-    }
-
-    /// True if this partial ACK restarts the retransmission timer. Called once on each.
+    /// True if this partial ACK restarts the retransmission timer. Called once on each. Only for `deflate`: only
+    /// the first one does (RFC 6582 §4, "Impatient").
     fn restarts_timer(&mut self) -> bool {
         true
     }
@@ -160,7 +167,8 @@ pub trait TimeoutRecovery: Plugin {
     /// The timer expired.
     fn on_timeout(&mut self, cx: &Context<'_>) -> AfterTimeout;
 
-    /// cwnd to continue with, after the segments have been marked lost. None leaves it as the loss response set it.
+    /// cwnd to continue with, after the segments have been marked lost. None leaves it as the loss response set it. Only
+    /// for `linux-frto`: Linux counts what is in flight after it has marked.
     fn cwnd_after_marking(&self, _cx: &Context<'_>) -> Option<Bytes> {
         None
     }
@@ -168,7 +176,8 @@ pub trait TimeoutRecovery: Plugin {
     /// An ACK arrived while the timeout is undecided. The window does not grow in the meantime.
     fn on_ack(&mut self, cx: &Context<'_>, ack: &AckFacts<'_>) -> TimeoutStep;
 
-    /// True if new data goes before retransmissions on this ACK. Called after a conventional timeout.
+    /// True if new data goes before retransmissions on this ACK. Called after a conventional timeout. Only
+    /// for `linux-frto`, whose test for a spurious timeout runs while it retransmits.
     fn sends_new_first(&mut self, _cx: &Context<'_>, _ack: &AckFacts<'_>) -> bool {
         false
     }
@@ -199,7 +208,8 @@ pub trait RtoEstimator: Plugin {
         None
     }
 
-    /// When the timer expires if it is set at `now`. The timers of an operating system may be late.
+    /// When the timer expires if it is set at `now`. The timers of an operating system may be late: only for
+    /// `linux-rto`, with the ticks of the kernel.
     fn expires(&self, now: Instant, timeout: Duration) -> Instant {
         now + timeout
     }
@@ -210,34 +220,40 @@ pub trait RtoEstimator: Plugin {
         false
     }
 
-    /// True if the timer restarts on this ACK, which SACKs something but does not advance SND.UNA.
+    /// True if the timer restarts on this ACK, which SACKs something but does not advance SND.UNA. Only for
+    /// `linux-rto` (its rule 5).
     fn restarts_on_sack(&self, _cx: &Context<'_>, _ack: &AckFacts<'_>) -> bool {
         false
     }
 }
 
+/// What never changes about a limited transmit. Read when the plug-ins of a connection are chosen.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct LimitedTransmitTraits {
+    /// cwnd always limits the pipe instead of FlightSize; [`LimitedTransmit::flight_limit`] is then not used
+    /// (`linux-in-flight`: Linux counts packets in flight).
+    pub spends_by_pipe: bool,
+    /// Segments that the burst limit holds back follow at the rate of one window for each round trip when no ACK comes before,
+    /// as long as no more is SACKed than is in the pipe (`pipe` and `pairs`, if their parameter says so).
+    pub spreads_bursts: bool,
+}
+
 /// New data during disorder.
 pub trait LimitedTransmit: Plugin {
+    /// What never changes about it.
+    fn traits(&self) -> LimitedTransmitTraits {
+        LimitedTransmitTraits::default()
+    }
+
     /// The largest value that FlightSize may reach. Called on every ACK outside recovery while duplicates are counted
     /// or something is SACKed. Values below cwnd have no effect.
     fn flight_limit(&mut self, cx: &Context<'_>, ack: &AckFacts<'_>) -> Bytes;
-
-    /// True if cwnd always limits the pipe instead of FlightSize; [`LimitedTransmit::flight_limit`] is then not used.
-    fn spends_by_pipe(&self) -> bool {
-        false
-    }
 
     /// How many segments of new data leave together, if fewer wait for the next ACK; none if each is sent as soon as
     /// there is room. Not asked if less than two segments of data are left. `since` is the time since the last
     /// transmission.
     fn batch(&self, _cx: &Context<'_>, _since: Duration) -> Option<Batch> {
         None
-    }
-
-    /// True if segments that the burst limit holds back follow at the rate of one window for each round trip when no ACK
-    /// comes before, as long as no more is SACKed than is in the pipe.
-    fn spreads_bursts(&self) -> bool {
-        false
     }
 
     /// Disorder ended for the given reason, or SND.UNA advanced during it. None leaves the window unchanged; a window
@@ -279,8 +295,31 @@ pub struct Pacing {
     pub repairs_alone: bool,
 }
 
+/// What never changes about a congestion control. Read when the plug-ins of a connection are chosen.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct CongestionControlTraits {
+    /// [`AckFacts::rate`] must be computed (`bbr`, `bbr1`).
+    pub wants_rate_samples: bool,
+    /// Delivery-rate samples also count the duplicates that a DSACK reports: the path has carried them (`bbr1`, as in Linux).
+    pub counts_duplicates: bool,
+    /// A model of the path, which needs rate samples, sets the window, and losses do not (`bbr`, `bbr1`). Then `on_ack` sets the
+    /// window on every ACK in every phase; the loss response, fast recovery and the response to spurious reductions do not
+    /// change it. The window limits the pipe in every phase. Losses are reported through [`CongestionControl::on_lost`],
+    /// congestion events through [`CongestionControl::ssthresh`] (the returned value is not used), and spurious ones through
+    /// [`CongestionControl::restore`]. After a timeout the window has room for one segment.
+    pub steers_by_model: bool,
+    /// How many times the SYN may be retransmitted before the initial window is reduced to one segment. In RFC 5681 §3.1
+    /// one retransmission is enough (`linux-cubic`: one more).
+    pub tolerated_syn_losses: u32,
+}
+
 /// Growth and reduction of the window.
 pub trait CongestionControl: Plugin {
+    /// What never changes about it.
+    fn traits(&self) -> CongestionControlTraits {
+        CongestionControlTraits::default()
+    }
+
     /// The window after an ACK that delivered something, outside fast recovery and while the window was in use.
     fn on_ack(&mut self, cx: &Context<'_>, ack: &AckFacts<'_>) -> Window;
 
@@ -289,14 +328,9 @@ pub trait CongestionControl: Plugin {
     fn on_unused_window(&mut self, _now: Instant) {}
 
     /// The window is in use, and may grow, if more than this is in flight (RFC 7661 §4: nearly all of it).
+    /// Only for `linux-cubic`: in slow start half of it is enough for Linux.
     fn used_above(&self, snd: &SendState) -> Bytes {
         snd.cwnd - snd.smss
-    }
-
-    /// How many times the SYN may be retransmitted before the initial window is reduced to one segment. In RFC 5681
-    /// §3.1 one retransmission is enough.
-    fn tolerated_syn_losses(&self) -> u32 {
-        0
     }
 
     /// ssthresh after a congestion signal (RFC 5681 eq. 4 and similar rules).
@@ -309,7 +343,7 @@ pub trait CongestionControl: Plugin {
     fn restore(&mut self, cx: &Context<'_>);
 
     /// An earlier reduction was spurious, and cwnd was raised accordingly. Without that reduction, cwnd would have been
-    /// `before` at the last remaining one.
+    /// `before` at the last remaining one. Only for `cubic`, whose curve begins there.
     fn on_earlier_undone(&mut self, _cx: &Context<'_>, _before: Bytes) {}
 
     /// How transmissions are spread over time. Called whenever something may be sent. With None, only the window limits
@@ -318,27 +352,8 @@ pub trait CongestionControl: Plugin {
         None
     }
 
-    /// True if [`AckFacts::rate`] must be computed. Called once, when the connection begins.
-    fn wants_rate_samples(&self) -> bool {
-        false
-    }
-
-    /// True if delivery-rate samples also count the duplicates that a DSACK reports: the path has carried them.
-    fn counts_duplicates(&self) -> bool {
-        false
-    }
-
-    /// True if a model of the path, which needs rate samples, sets the window, and losses do not. Then `on_ack` sets
-    /// the window on every ACK in every phase; the loss response, fast recovery and the response to spurious reductions
-    /// do not change it. The window limits the pipe in every phase. Losses are reported through
-    /// [`CongestionControl::on_lost`], congestion events through [`CongestionControl::ssthresh`] (the returned value is
-    /// not used), and spurious ones through [`CongestionControl::restore`]. After a timeout the window has room for one
-    /// segment. Called once, when the connection begins.
-    fn steers_by_model(&self) -> bool {
-        false
-    }
-
-    /// A segment was marked lost by an ACK or a timer. Called only if it wants rate samples.
+    /// A segment was marked lost by an ACK or a timer. Called only if it wants rate samples. Only for
+    /// `bbr`: version 3 has bounds set by losses.
     fn on_lost(&mut self, _cx: &Context<'_>, _lost: &LostSegment) {}
 
     /// Something is about to be sent after an idle time, with nothing in flight. Returns cwnd; None leaves it

@@ -146,7 +146,7 @@ impl Sender {
 
     /// The ACK has been processed: the segments that it covers leave the scoreboard.
     fn retire(&mut self, now: Instant) {
-        let lifetime = if self.plugins.loss_detector.withdraws() {
+        let lifetime = if self.traits.loss_detector.withdraws {
             MAXIMUM_LATENESS
         } else {
             Scoreboard::ghost_lifetime(self.state.rto_or_substitute(&self.config), self.state.srtt)

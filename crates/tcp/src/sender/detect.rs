@@ -57,7 +57,7 @@ impl Sender {
 
     /// True if the loss detector must be told what the network lost.
     pub(crate) fn needs_loss_reports(&self) -> bool {
-        self.plugins.loss_detector.needs_loss_reports()
+        self.traits.loss_detector.needs_loss_reports
     }
 
     /// Marks segments lost. Outside an episode this starts fast recovery, unless a postponement delays it.
@@ -121,7 +121,7 @@ impl Sender {
                 self.state.set_cwnd(&self.config, cwnd);
                 self.leave_episode(Event::RecoveryOver);
                 self.plugins.on_turn(&context!(self, now), Turn::LeaveRecovery);
-                !self.plugins.fast_recovery.grows_on_exit()
+                !self.traits.fast_recovery.grows_on_exit
             }
             // While it is undecided whether a timeout was spurious, the plug-in decides when this phase ends.
             Phase::Loss if self.state.snd_una >= self.state.recover && !self.recovery.is_undecided() => {

@@ -14,6 +14,7 @@ use super::{Outgoing, Sender, sampler, window_control};
 use crate::config::Config;
 use crate::facts::SendState;
 use crate::pool::Pool;
+use crate::prefetch::prefetch;
 use crate::scoreboard::{Record, SegId};
 use crate::seams::Plugins;
 
@@ -73,9 +74,10 @@ impl Sender {
         if let Some(without_sack) = without_sack.filter(|_| !self.state.sack) {
             without_sack(&mut sender);
         }
+        self.traits = sender.traits();
         self.plugins = sender;
-        self.state.forget_decisions(&self.config, window_control(&*self.plugins.congestion_control));
-        self.sampler = sampler(now, &*self.plugins.congestion_control);
+        self.state.forget_decisions(&self.config, window_control(self.traits.congestion_control));
+        self.sampler = sampler(now, self.traits.congestion_control);
         self.pacer = Pacer::default();
         self.recovery = LossRecovery::new();
         self.ledger = Ledger::default();
@@ -103,21 +105,17 @@ impl Sender {
         self.peer.read_ahead();
     }
 
-    /// Reads what these lead to: the first record, and the state of the algorithms that almost every segment asks.
+    /// Loads what these lead to: the first record, and the state of the algorithms that almost every segment asks.
     pub(crate) fn read_algorithms_ahead(&self) {
         self.board.read_first_ahead();
         let plugins = &self.plugins;
-        plugins.loss_detector.read_ahead();
-        plugins.rto_estimator.read_ahead();
-        plugins.undo_limit.read_ahead();
-        plugins.congestion_control.read_ahead();
-        plugins.dup_thresh.read_ahead();
-        for detector in &plugins.spurious_detectors {
-            detector.read_ahead();
-        }
-        for buffer in &plugins.send_buffers {
-            buffer.read_ahead();
-        }
+        prefetch(&*plugins.loss_detector);
+        prefetch(&*plugins.rto_estimator);
+        prefetch(&*plugins.undo_limit);
+        prefetch(&*plugins.congestion_control);
+        prefetch(&*plugins.dup_thresh);
+        plugins.spurious_detectors.iter().for_each(|detector| prefetch(&**detector));
+        plugins.send_buffers.iter().for_each(|buffer| prefetch(&**buffer));
     }
 
     pub(crate) fn borrow_buffers(&mut self, buffers: &mut SenderBuffers) {

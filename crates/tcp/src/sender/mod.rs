@@ -79,7 +79,7 @@ use crate::config::Config;
 use crate::experiment::Features;
 use crate::facts::{Context, Phase};
 use crate::scoreboard::{Cause, Scoreboard, SegId};
-use crate::seams::{CongestionControl, SenderPlugins};
+use crate::seams::{CongestionControlTraits, SenderPlugins, SenderTraits};
 use crate::seq::Offset;
 use crate::stats::SendStats;
 
@@ -117,6 +117,8 @@ pub(crate) struct Sender {
     pub(crate) state: Variables,
     pub(crate) board: Scoreboard,
     pub(crate) plugins: SenderPlugins,
+    /// What never changes about them.
+    pub(crate) traits: SenderTraits,
     without_sack: Option<fn(&mut SenderPlugins)>,
 
     queue: WriteQueue,
@@ -160,11 +162,13 @@ impl Sender {
         without_sack: Option<fn(&mut SenderPlugins)>,
         now: Instant,
     ) -> Sender {
+        let traits = plugins.traits();
         Sender {
-            state: Variables::new(&config, window_control(&*plugins.congestion_control)),
+            state: Variables::new(&config, window_control(traits.congestion_control)),
             board: Scoreboard::default(),
-            sampler: sampler(now, &*plugins.congestion_control),
+            sampler: sampler(now, traits.congestion_control),
             plugins,
+            traits,
             without_sack,
             queue: WriteQueue::new(),
             peer: Peer::new(),
@@ -192,6 +196,7 @@ impl Sender {
     pub(crate) fn establish(&mut self, now: Instant, agreed: Agreed) {
         if let Some(without_sack) = self.without_sack.filter(|_| !agreed.sack) {
             without_sack(&mut self.plugins);
+            self.traits = self.plugins.traits();
         }
         self.state.establish(&self.config, &agreed);
         self.peer.establish(agreed.wl);
@@ -216,7 +221,7 @@ impl Sender {
 
     /// The SYN was retransmitted this often, so the initial window may have to be one segment (RFC 5681 §3.1).
     pub(crate) fn note_lost_syns(&mut self, retries: u32) {
-        if retries > self.plugins.congestion_control.tolerated_syn_losses() {
+        if retries > self.traits.congestion_control.tolerated_syn_losses {
             self.state.start_from_one_segment();
         }
     }
@@ -298,7 +303,7 @@ impl Sender {
 
     /// True if retransmissions carry the oldest timestamp that the peer takes.
     pub(crate) fn repeats_timestamps(&self) -> bool {
-        self.plugins.loss_detector.repeats_timestamps()
+        self.traits.loss_detector.repeats_timestamps
     }
 
     /// The time of the timestamp on data that is sent again, or that was withheld, `at` first.
@@ -320,11 +325,11 @@ impl Sender {
 }
 
 /// What sets the window.
-fn window_control(congestion: &dyn CongestionControl) -> WindowControl {
-    if congestion.steers_by_model() { WindowControl::ModelBased } else { WindowControl::LossBased }
+fn window_control(congestion: CongestionControlTraits) -> WindowControl {
+    if congestion.steers_by_model { WindowControl::ModelBased } else { WindowControl::LossBased }
 }
 
 /// Measures the delivery rate, if the congestion control wants it.
-fn sampler(now: Instant, congestion: &dyn CongestionControl) -> Option<Box<Sampler>> {
-    congestion.wants_rate_samples().then(|| Box::new(Sampler::new(now, congestion.counts_duplicates())))
+fn sampler(now: Instant, congestion: CongestionControlTraits) -> Option<Box<Sampler>> {
+    congestion.wants_rate_samples.then(|| Box::new(Sampler::new(now, congestion.counts_duplicates)))
 }

@@ -55,7 +55,7 @@ impl Sender {
             _ if self.state.is_model_based() => self.state.cwnd - self.board.pipe().bytes,
             Phase::Recovery => self.plugins.fast_recovery.allowance(&context!(self, now)),
             Phase::Loss => self.state.cwnd - self.board.pipe().bytes,
-            Phase::Open | Phase::Disorder if self.plugins.limited_transmit.spends_by_pipe() => self.room_in_pipe(),
+            Phase::Open | Phase::Disorder if self.traits.limited_transmit.spends_by_pipe => self.room_in_pipe(),
             Phase::Open | Phase::Disorder => {
                 self.state.cwnd.max(self.recovery.flight_limit()) - self.state.flight_size()
             }
@@ -105,7 +105,7 @@ impl Sender {
             _ => self.state.cwnd - pipe,
         };
         let len = self.board.get(id).map_or(Bytes::ZERO, |r| Bytes(u64::from(r.len)));
-        let may_stall = self.state.phase == Phase::Recovery && self.plugins.fast_recovery.may_stall();
+        let may_stall = self.state.phase == Phase::Recovery && self.traits.fast_recovery.may_stall;
         room >= len.min(self.state.smss) || (pipe == Bytes::ZERO && !may_stall)
     }
 

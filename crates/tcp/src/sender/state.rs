@@ -17,7 +17,7 @@ use crate::seq::Offset;
 pub(super) enum WindowControl {
     /// The loss response, fast recovery, the undo and the congestion control, each in its turn.
     LossBased,
-    /// Only the congestion control (`CongestionControl::steers_by_model`).
+    /// Only the congestion control (`CongestionControlTraits::steers_by_model`).
     ModelBased,
 }
 

@@ -62,8 +62,7 @@ impl Sender {
 
     /// The detector's timer replaces the retransmission timer.
     fn detector_replaces_rto(&self) -> bool {
-        let detector = &self.plugins.loss_detector;
-        detector.holds_rto() && detector.deadline().is_set()
+        self.traits.loss_detector.holds_rto && self.plugins.loss_detector.deadline().is_set()
     }
 
     /// Fires the timers that are due.

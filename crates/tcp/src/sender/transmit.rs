@@ -44,7 +44,7 @@ impl Sender {
     fn hold_back(&mut self, now: Instant, burst: u32) {
         self.constraints.set_burst(Burst::HeldBack);
         let is_stalled = self.board.sacked().bytes <= self.board.pipe().bytes;
-        let spreads = is_stalled && self.plugins.limited_transmit.spreads_bursts();
+        let spreads = is_stalled && self.traits.limited_transmit.spreads_bursts;
         if let Some(srtt) = self.state.srtt.filter(|_| spreads) {
             let burst = Segments(burst).of(self.state.smss);
             let pause = Rate::of(self.state.cwnd, srtt).time_for(burst).min(self.config.max_rto);
@@ -154,7 +154,7 @@ impl Sender {
         if let Some(new) = self.next_new() {
             return self.send_if_room(now, new);
         }
-        let suspects = self.plugins.loss_detector.retransmits_on_suspicion();
+        let suspects = self.traits.loss_detector.retransmits_on_suspicion;
         if suspects && (self.retransmit_hole(now) || self.rescue(now)) {
             return Ok(());
         }

@@ -192,8 +192,8 @@ impl Sender {
     }
 
     fn keeps_reductions_open(&self) -> bool {
-        let plugins = &self.plugins;
-        plugins.loss_detector.withdraws() || plugins.spurious_detectors.iter().any(|detector| detector.judges_earlier())
+        let withdraws = self.traits.loss_detector.withdraws;
+        withdraws || self.plugins.spurious_detectors.iter().any(|detector| detector.judges_earlier())
     }
 
     /// The current window, for an undo. A timeout during a recovery keeps the older snapshot: otherwise its undo would

@@ -8,8 +8,7 @@ use reknit_tcp::{CloseReason, Config, Identity, Output, Segment, SeqNum, State, 
 use reknit_testkit::peer::{Peer, SILENCE, ack, data, fin, plain, rst, segment, syn, syn_ack};
 use reknit_testkit::variant;
 use reknit_units::{Bytes, Duration, Instant};
-use reknit_variants::Composition;
-use reknit_variants::part::{Described, Part};
+use reknit_variants::{Composition, algorithms};
 
 /// When a TIME-WAIT that [`Peer::in_state`] has entered ends.
 const TIME_WAIT_ENDS_MS: u64 = 60_010;
@@ -402,14 +401,6 @@ fn only_segments_with_data_are_pushed() {
 #[derive(Clone, Debug)]
 struct Lazy;
 
-impl Described<dyn AckPolicy> for Lazy {}
-
-impl Part<dyn AckPolicy> for Lazy {
-    fn build(&self) -> Box<dyn AckPolicy> {
-        Box::new(self.clone())
-    }
-}
-
 impl Plugin for Lazy {}
 
 impl AckPolicy for Lazy {
@@ -420,10 +411,14 @@ impl AckPolicy for Lazy {
     fn on_ack_sent(&mut self) {}
 }
 
+fn lazy() -> Composition {
+    Composition { ack_policy: algorithms::AckPolicy::unlisted("lazy", || Box::new(Lazy)), ..variant("sack") }
+}
+
 #[test]
 fn the_policy_may_delay_the_ack_of_a_fin() {
     // RFC 9293 §3.8.6.3 makes no exception for a FIN.
-    let lazy = Composition { ack_policy: Arc::new(Lazy), ..variant("sack") };
+    let lazy = lazy();
     let mut peer = Peer::established_as(&lazy, plain());
     peer.at(1000).send(segment(Flags::FIN | Flags::ACK, 1, 1, 100));
     assert_eq!(peer.state(), State::CloseWait);
@@ -441,7 +436,7 @@ fn the_policy_may_delay_the_ack_of_a_fin() {
 
 #[test]
 fn our_fin_may_carry_the_ack_of_the_peers() {
-    let lazy = Composition { ack_policy: Arc::new(Lazy), ..variant("sack") };
+    let lazy = lazy();
     let mut peer = Peer::established_as(&lazy, plain());
     peer.at(1000).send(fin(1, 1));
     peer.connection.close();

@@ -1,17 +1,14 @@
 //! What counts as evidence: of the round-trip time, of a delivery, of a loss, and that a reduction was spurious.
 
-use std::sync::Arc;
-
 use reknit_tcp::Config;
 use reknit_tcp::config::RttSamples;
 use reknit_tcp::facts::{AckFacts, Context, Phase, Spurious};
 use reknit_tcp::scoreboard::SegId;
-use reknit_tcp::seams::{LossDetector, Plugin, Verdicts, Why};
+use reknit_tcp::seams::{LossDetector, LossDetectorTraits, Plugin, Verdicts, Why};
 use reknit_testkit::peer::{MSS, Peer, SILENCE, WINDOW, ack, plain, sacking};
 use reknit_testkit::{Ack, NOTHING, SMSS, TestSender, config, variant, vector};
 use reknit_units::{Bytes, Duration, Segments};
-use reknit_variants::Composition;
-use reknit_variants::part::{Described, Part};
+use reknit_variants::{Composition, algorithms};
 
 use crate::spurious::declared;
 
@@ -102,20 +99,16 @@ vector!(the_undo_of_a_timeout_in_recovery_restores_the_window_before_the_recover
 });
 
 /// Takes the first segment for lost after three SACKs, and withdraws the reduction when it has arrived.
-#[derive(Clone, Debug, Default)]
+#[derive(Debug)]
 struct Penitent(Option<SegId>);
-
-impl Described<dyn LossDetector> for Penitent {}
-
-impl Part<dyn LossDetector> for Penitent {
-    fn build(&self) -> Box<dyn LossDetector> {
-        Box::new(Penitent(None))
-    }
-}
 
 impl Plugin for Penitent {}
 
 impl LossDetector for Penitent {
+    fn traits(&self) -> LossDetectorTraits {
+        LossDetectorTraits { withdraws: true, ..LossDetectorTraits::default() }
+    }
+
     fn on_ack(&mut self, cx: &Context<'_>, ack: &AckFacts<'_>, verdicts: &mut Verdicts) {
         match self.0 {
             Some(hole) if ack.newly.contains(&hole) => verdicts.withdraw(hole),
@@ -129,14 +122,11 @@ impl LossDetector for Penitent {
     }
 
     fn on_timer(&mut self, _cx: &Context<'_>, _verdicts: &mut Verdicts) {}
-
-    fn withdraws(&self) -> bool {
-        true
-    }
 }
 
 vector!(a_withdrawn_reduction_restores_the_window, |isn| {
-    let composition = Composition { loss_detector: Arc::new(Penitent::default()), ..variant("sack") };
+    let penitent = algorithms::LossDetector::unlisted("penitent", || Box::new(Penitent(None)));
+    let composition = Composition { loss_detector: penitent, ..variant("sack") };
     let mut s = TestSender::new(isn, &composition, config(12), 100);
     s.sent();
     s.at(200).pass_all([2, 3, 4]);

@@ -1,14 +1,11 @@
 //! What every plug-in can do: show numbers, and keep something for the next connection to the same peer.
 
-use std::sync::Arc;
-
 use reknit_tcp::facts::Context;
 use reknit_tcp::seams::{AckAction, AckPolicy, DupThresh, Entry, Memory, Plugin, Postponement, RxFacts};
 use reknit_tcp::{Config, Connection, Identity};
 use reknit_testkit::variant;
 use reknit_units::{Instant, Segments};
-use reknit_variants::Composition;
-use reknit_variants::part::{Described, Part};
+use reknit_variants::{Composition, algorithms};
 
 /// What a [`Counter`] keeps.
 #[derive(PartialEq, Debug)]
@@ -17,14 +14,6 @@ struct Count(u32);
 /// The n-th connection to a peer knows its number.
 #[derive(Clone, Debug)]
 struct Counter(u32);
-
-impl Described<dyn DupThresh> for Counter {}
-
-impl Part<dyn DupThresh> for Counter {
-    fn build(&self) -> Box<dyn DupThresh> {
-        Box::new(self.clone())
-    }
-}
 
 impl Plugin for Counter {
     fn show(&self, show: &mut dyn FnMut(&'static str, f64)) {
@@ -47,7 +36,7 @@ impl DupThresh for Counter {
     }
 }
 
-/// A part of two other seams, one of which takes many.
+/// A plug-in of two other seams, one of which takes many.
 #[derive(Clone, Debug)]
 struct Showing(&'static str);
 
@@ -57,25 +46,9 @@ impl Plugin for Showing {
     }
 }
 
-impl Described<dyn Postponement> for Showing {}
-
-impl Part<dyn Postponement> for Showing {
-    fn build(&self) -> Box<dyn Postponement> {
-        Box::new(self.clone())
-    }
-}
-
 impl Postponement for Showing {
     fn may_enter(&mut self, _cx: &Context<'_>, _hole: reknit_tcp::scoreboard::SegId) -> Entry {
         Entry::Now
-    }
-}
-
-impl Described<dyn AckPolicy> for Showing {}
-
-impl Part<dyn AckPolicy> for Showing {
-    fn build(&self) -> Box<dyn AckPolicy> {
-        Box::new(self.clone())
     }
 }
 
@@ -89,12 +62,14 @@ impl AckPolicy for Showing {
 
 fn connection() -> Connection {
     let composition = Composition {
-        dup_thresh: Arc::new(Counter(1)),
-        postponements: vec![Arc::new(Showing("first")), Arc::new(Showing("second"))],
-        ack_policy: Arc::new(Showing("policy")),
+        dup_thresh: algorithms::DupThresh::unlisted("counter", || Box::new(Counter(1))),
+        postponements: ["first", "second"]
+            .map(|name| algorithms::Postponement::unlisted(name, move || Box::new(Showing(name))))
+            .into(),
+        ack_policy: algorithms::AckPolicy::unlisted("policy", || Box::new(Showing("policy"))),
         ..variant("sack")
     };
-    Connection::connect(Instant::ZERO, Arc::new(Config::default()), composition.build(), Identity::default())
+    Connection::connect(Instant::ZERO, std::sync::Arc::new(Config::default()), composition.build(), Identity::default())
 }
 
 fn shown_by_sender(connection: &Connection) -> Vec<(String, f64)> {

@@ -2,8 +2,6 @@
 //! counting, postponement, timeout.
 #![expect(clippy::float_cmp, reason = "windows are whole numbers of segments here")]
 
-use std::sync::Arc;
-
 use reknit_tcp::Config;
 use reknit_tcp::facts::Context;
 use reknit_tcp::scoreboard::SegId;
@@ -11,15 +9,14 @@ use reknit_tcp::seams::{Entry, Plugin, Postponement};
 use reknit_testkit::{Ack, NOTHING, SMSS, TestSender, config, variant, vector};
 use reknit_units::{Duration, Instant, Segments};
 use reknit_variants::Composition;
+use reknit_variants::algorithms::{self, LimitedTransmit};
 use reknit_variants::base::progress::Progress;
 use reknit_variants::base::{aimd, fixed_threshold, limited_transmit, prr, sack};
-use reknit_variants::part::Described;
-use reknit_variants::part::Part;
 
-fn dup_thresh(dup_thresh: u32, limited_transmit: limited_transmit::Config, base: Composition) -> Composition {
+fn dup_thresh(dup_thresh: u32, limited_transmit: LimitedTransmit, base: Composition) -> Composition {
     Composition {
-        dup_thresh: Arc::new(fixed_threshold::Config { dup_thresh: Segments(dup_thresh) }),
-        limited_transmit: Arc::new(limited_transmit),
+        dup_thresh: fixed_threshold::FixedConfig { dup_thresh: Segments(dup_thresh) }.into(),
+        limited_transmit,
         ..base
     }
 }
@@ -109,7 +106,7 @@ vector!(slow_start_counts_bytes_up_to_two_segments_and_one_after_a_timeout, |isn
 
 vector!(slow_start_counts_each_byte_once, |isn| {
     let run = |progress| {
-        let growth = Arc::new(aimd::Config { progress });
+        let growth = aimd::RenoConfig { progress }.into();
         let composition = Composition { congestion_control: growth, ..Composition::default() };
         let mut s = TestSender::new(isn, &composition, config(10), 100);
         s.sent();
@@ -143,8 +140,8 @@ vector!(congestion_avoidance_adds_one_segment_per_window, |isn| {
 
 vector!(prr_sends_in_proportion_to_what_is_delivered, |isn| {
     let composition = Composition {
-        fast_recovery: Arc::new(prr::Config::default()),
-        limited_transmit: Arc::new(limited_transmit::Config::Off),
+        fast_recovery: prr::PrrConfig::default().into(),
+        limited_transmit: LimitedTransmit::Off {},
         ..Composition::default()
     };
     let mut s = TestSender::new(isn, &composition, config(20), 100);
@@ -178,7 +175,7 @@ vector!(without_sack_rack_sends_new_data_on_the_first_two_duplicates, |isn| {
 });
 
 vector!(limited_transmit_for_every_second_duplicate, |isn| {
-    let composition = dup_thresh(20, limited_transmit::Config::EverySecond, Composition::default());
+    let composition = dup_thresh(20, LimitedTransmit::EverySecond {}, Composition::default());
     let mut s = TestSender::new(isn, &composition, config(20), 100);
     assert_eq!(s.sent().len(), 20);
     let sent: Vec<usize> = (2..=9).map(|n| s.pass(n).len()).collect();
@@ -186,7 +183,7 @@ vector!(limited_transmit_for_every_second_duplicate, |isn| {
 });
 
 vector!(limited_transmit_for_each_sack_up_to_a_window, |isn| {
-    let composition = dup_thresh(20, limited_transmit::Config::PerSack { windows: 1.0 }, Composition::default());
+    let composition = dup_thresh(20, limited_transmit::PerSackConfig { windows: 1.0 }.into(), Composition::default());
     let mut s = TestSender::new(isn, &composition, config(6), 100);
     assert_eq!(s.sent().len(), 6);
     let sent: Vec<usize> = (2..=8).map(|n| s.pass(n).len()).collect();
@@ -194,20 +191,20 @@ vector!(limited_transmit_for_each_sack_up_to_a_window, |isn| {
 });
 
 vector!(limited_transmit_for_each_sack_below_the_threshold_is_rfc_3042, |isn| {
-    let per_sack = limited_transmit::Config::PerSack { windows: 1.0 };
+    let per_sack = limited_transmit::PerSackConfig { windows: 1.0 }.into();
     let run = |limited_transmit| {
         let composition = dup_thresh(3, limited_transmit, Composition::default());
         let mut s = TestSender::new(isn, &composition, config(6), 100);
         s.sent();
         (2..=12).map(|n| s.pass(n)).collect::<Vec<_>>()
     };
-    assert_eq!(run(per_sack), run(limited_transmit::Config::Rfc3042));
+    assert_eq!(run(per_sack), run(LimitedTransmit::Rfc3042 {}));
 });
 
 vector!(an_ack_that_reports_three_segments_starts_recovery_but_not_as_in_ns_2, |isn| {
     let run = |start| {
         let composition = Composition {
-            loss_detector: Arc::new(sack::Config { start, ..sack::Config::default() }),
+            loss_detector: sack::SackedAboveConfig { start, ..sack::SackedAboveConfig::default() }.into(),
             ..Composition::default()
         };
         let mut s = TestSender::new(isn, &composition, config(12), 100);
@@ -223,7 +220,7 @@ vector!(an_ack_that_reports_three_segments_starts_recovery_but_not_as_in_ns_2, |
 vector!(early_retransmit_needs_a_small_flight_and_nothing_to_send, |isn| {
     let run = |guard, more| {
         let composition = Composition {
-            loss_detector: Arc::new(sack::Config { guard, ..sack::Config::default() }),
+            loss_detector: sack::SackedAboveConfig { guard, ..sack::SackedAboveConfig::default() }.into(),
             ..Composition::default()
         };
         let mut s = TestSender::idle(isn, composition.build(), config(3), 100);
@@ -239,7 +236,7 @@ vector!(early_retransmit_needs_a_small_flight_and_nothing_to_send, |isn| {
 });
 
 vector!(inflation_by_the_duplicates_that_arrived, |isn| {
-    let per_dup = limited_transmit::Config::PerSack { windows: 1.0 };
+    let per_dup = limited_transmit::PerSackConfig { windows: 1.0 }.into();
     let composition = dup_thresh(6, per_dup, variant("newreno"));
     let mut s = TestSender::new(isn, &composition, config(12), 100);
     assert_eq!(s.sent().len(), 12);
@@ -259,14 +256,6 @@ vector!(inflation_by_the_duplicates_that_arrived, |isn| {
 #[derive(Clone, Debug)]
 struct Wait(Option<Duration>);
 
-impl Described<dyn Postponement> for Wait {}
-
-impl Part<dyn Postponement> for Wait {
-    fn build(&self) -> Box<dyn Postponement> {
-        Box::new(self.clone())
-    }
-}
-
 impl Plugin for Wait {}
 
 impl Postponement for Wait {
@@ -277,7 +266,9 @@ impl Postponement for Wait {
 
 fn postponed() -> Composition {
     Composition {
-        postponements: vec![Arc::new(Wait(None)), Arc::new(Wait(Some(Duration::from_millis(28))))],
+        postponements: [None, Some(Duration::from_millis(28))]
+            .map(|wait| algorithms::Postponement::unlisted("wait", move || Box::new(Wait(wait))))
+            .into(),
         ..Composition::default()
     }
 }

@@ -1,8 +1,6 @@
 //! Loss recovery beyond the worked examples: combinations of events that real stacks have handled wrongly.
 #![expect(clippy::float_cmp, reason = "windows are whole numbers of segments here")]
 
-use std::sync::Arc;
-
 use reknit_tcp::Config;
 use reknit_tcp::config::RttSamples;
 use reknit_tcp::facts::{Phase, Spurious};
@@ -10,7 +8,8 @@ use reknit_tcp::stats::{Cuts, SendStats};
 use reknit_testkit::{Ack, NOTHING, TestSender, config, variant, vector};
 use reknit_units::{Duration, Segments};
 use reknit_variants::Composition;
-use reknit_variants::base::{cubic, spurious_response};
+use reknit_variants::algorithms::SpuriousResponse;
+use reknit_variants::base::cubic;
 
 use crate::spurious::declared;
 
@@ -261,8 +260,7 @@ vector!(a_copy_counts_as_spurious_once_however_often_it_arrives, |isn| {
 });
 
 vector!(oldest_only_does_not_restore_after_two_retransmissions, |isn| {
-    let composition =
-        Composition { spurious_response: Arc::new(spurious_response::Config::OldestOnly), ..variant("dsack-r") };
+    let composition = Composition { spurious_response: SpuriousResponse::OldestOnly {}, ..variant("dsack-r") };
     let mut s = TestSender::new(isn, &composition, config(12), 100);
     s.sent();
     s.pass_all([2, 3, 4, 6, 7, 8, 9, 10]); // 1 and 5 are late; both are retransmitted
@@ -271,7 +269,7 @@ vector!(oldest_only_does_not_restore_after_two_retransmissions, |isn| {
 });
 
 fn cubic_over_sack() -> Composition {
-    Composition { congestion_control: Arc::new(cubic::Config::default()), ..Composition::default() }
+    Composition { congestion_control: cubic::CubicConfig::default().into(), ..Composition::default() }
 }
 
 vector!(cubic_restarts_its_growth_after_a_timeout, |isn| {

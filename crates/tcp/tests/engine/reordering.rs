@@ -69,9 +69,8 @@ vector!(a_lost_segment_is_no_event, |isn| {
 /// A sender that does not retransmit in these examples.
 fn patient(isn: u32, window: u32) -> TestSender {
     let composition = reknit_variants::Composition {
-        dup_thresh: std::sync::Arc::new(reknit_variants::base::fixed_threshold::Config {
-            dup_thresh: reknit_units::Segments(20),
-        }),
+        dup_thresh: reknit_variants::base::fixed_threshold::FixedConfig { dup_thresh: reknit_units::Segments(20) }
+            .into(),
         ..variant("sack")
     };
     let mut s = TestSender::new(isn, &composition, config(window), 100);

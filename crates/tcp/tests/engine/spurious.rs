@@ -1,30 +1,20 @@
 //! A detector that declares reductions spurious without evidence.
 
-use std::sync::Arc;
-
 use reknit_tcp::facts::{AckFacts, Context, Spurious, Trigger};
 use reknit_tcp::scoreboard::{Cause, SegId};
 use reknit_tcp::seams::{Plugin, SpuriousDetector};
 use reknit_testkit::variant;
-use reknit_variants::Composition;
-use reknit_variants::part::{Described, Part};
+use reknit_variants::{Composition, algorithms};
 
 /// The variant `base` with a detector that gives this verdict as soon as anything else arrives: on every reduction, or
 /// if the verdict is [`Spurious::LateTimeout`], on timeouts.
 pub(crate) fn declared(base: &str, verdict: Spurious) -> Composition {
-    Composition { spurious_detectors: vec![Arc::new(Optimist(verdict))], ..variant(base) }
+    let detector = algorithms::SpuriousDetector::unlisted("optimist", move || Box::new(Optimist(verdict)));
+    Composition { spurious_detectors: vec![detector], ..variant(base) }
 }
 
 #[derive(Clone, Copy, Debug)]
 struct Optimist(Spurious);
-
-impl Described<dyn SpuriousDetector> for Optimist {}
-
-impl Part<dyn SpuriousDetector> for Optimist {
-    fn build(&self) -> Box<dyn SpuriousDetector> {
-        Box::new(*self)
-    }
-}
 
 impl Plugin for Optimist {}
 

@@ -6,23 +6,18 @@ use reknit_units::Bytes;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::algorithm::Algorithm;
 use crate::base::progress::Progress;
-use crate::part::{Algorithm, Part};
 
 /// Parameters; `byte_counting` is an option of the connection.
 #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
-pub struct Config {
+pub struct RenoConfig {
     /// Which bytes let the window grow, if bytes are counted.
     pub progress: Progress,
 }
 
-impl Algorithm for Config {
-    const NAME: &'static str = "reno";
-    const SOURCE: &'static str = include_str!("aimd.rs");
-}
-
-impl Part<dyn CongestionControl> for Config {
+impl Algorithm<dyn CongestionControl> for RenoConfig {
     fn build(&self) -> Box<dyn CongestionControl> {
         Box::new(Aimd { progress: self.progress, acked: 0 })
     }

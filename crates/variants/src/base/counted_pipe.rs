@@ -24,45 +24,25 @@
 //!
 //! **Status.** Faithful.
 
-use std::sync::Arc;
-
 use reknit_tcp::facts::{AckFacts, Context};
-use reknit_tcp::seams::{FastRecovery, Plugin};
+use reknit_tcp::seams::{FastRecovery, FastRecoveryTraits, Plugin};
 use reknit_units::Bytes;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::composition::Composition;
-use crate::part::{Algorithm, Part};
+use crate::algorithm::Algorithm;
 use crate::rule::{NEEDS_SACK, Rule};
-use crate::variant::{Side, Status, Variant};
-
-/// The registry entry.
-pub(crate) const VARIANT: Variant = Variant {
-    name: "sack-1996",
-    aliases: &[],
-    summary: "sack whose recovery counts transmissions and duplicate ACKs, as before RFC 3517; stalls after many losses",
-    source: "Fall and Floyd 1996",
-    side: Side::Sender,
-    peer_needs: "SACK",
-    status: Status::Faithful,
-    compose: || Composition { fast_recovery: Arc::new(Config::default()), ..Composition::default() },
-};
 
 /// Parameters: none.
 #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct Config {}
+pub struct CountedPipeConfig {}
 
-impl Algorithm for Config {
-    const NAME: &'static str = "counted-pipe";
-    const SOURCE: &'static str = include_str!("counted_pipe.rs");
-    const ABOUT: &'static str =
-        "Sends while a count of transmissions less duplicate ACKs is below cwnd (Fall and Floyd)";
-    const RULES: &'static [Rule] = &[NEEDS_SACK];
-}
+impl Algorithm<dyn FastRecovery> for CountedPipeConfig {
+    fn rules(&self) -> &'static [Rule] {
+        &[NEEDS_SACK]
+    }
 
-impl Part<dyn FastRecovery> for Config {
     fn build(&self) -> Box<dyn FastRecovery> {
         Box::new(CountedPipe { pipe: Bytes::ZERO })
     }
@@ -76,6 +56,10 @@ struct CountedPipe {
 impl Plugin for CountedPipe {}
 
 impl FastRecovery for CountedPipe {
+    fn traits(&self) -> FastRecoveryTraits {
+        FastRecoveryTraits { may_stall: true, ..FastRecoveryTraits::default() }
+    }
+
     /// Rule 1.
     fn enter(&mut self, cx: &Context<'_>, _ack: Option<&AckFacts<'_>>) -> Bytes {
         self.pipe = cx.snd.flight_size() - cx.snd.dup_acks.of(cx.snd.smss);
@@ -100,10 +84,6 @@ impl FastRecovery for CountedPipe {
     /// Rule 5.
     fn allowance(&self, cx: &Context<'_>) -> Bytes {
         cx.snd.cwnd - self.pipe
-    }
-
-    fn may_stall(&self) -> bool {
-        true
     }
 
     fn exit(&mut self, cx: &Context<'_>) -> Bytes {

@@ -1,23 +1,21 @@
 //! CUBIC (Xu, Ha, Rhee, Goel, Eggert; RFC 9438, 2023). The window is a cubic function of the time since the last
 //! reduction. HyStart++ (RFC 9406) ends the first slow start in time (§4.10).
 
-use std::hint::black_box;
-
 use reknit_tcp::facts::{AckFacts, Context, Phase, Trigger, Window};
 use reknit_tcp::seams::{CongestionControl, Plugin, Reduction};
 use reknit_units::{Bytes, Duration, Instant};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::algorithm::Algorithm;
 use crate::base::early_exit::EarlyExit;
 use crate::base::hystart_plus::{Growth, HyStartPlus};
 use crate::base::progress::Progress;
-use crate::part::{Algorithm, Part};
 
 /// Parameters.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
-pub struct Config {
+pub struct CubicConfig {
     /// C, the aggressiveness, in segments per second cubed (§5).
     #[schemars(range(min = 0.001, max = 100.0))]
     pub c: f64,
@@ -44,9 +42,9 @@ pub struct Config {
     pub progress: Progress,
 }
 
-impl Default for Config {
-    fn default() -> Config {
-        Config {
+impl Default for CubicConfig {
+    fn default() -> CubicConfig {
+        CubicConfig {
             c: 0.4,
             beta: 0.7,
             fast_convergence: true,
@@ -60,12 +58,7 @@ impl Default for Config {
     }
 }
 
-impl Algorithm for Config {
-    const NAME: &'static str = "cubic";
-    const SOURCE: &'static str = include_str!("cubic.rs");
-}
-
-impl Part<dyn CongestionControl> for Config {
+impl Algorithm<dyn CongestionControl> for CubicConfig {
     fn build(&self) -> Box<dyn CongestionControl> {
         let hystart = self.hystart.then(HyStartPlus::default);
         let early_exit = self.early_exit.then(EarlyExit::default);
@@ -113,7 +106,7 @@ struct FirstSlowStart {
 
 #[derive(Debug)]
 struct Cubic {
-    config: Config,
+    config: CubicConfig,
     state: State,
     /// The state before the last reduction.
     saved: Option<Box<State>>,
@@ -238,10 +231,6 @@ impl Cubic {
 }
 
 impl Plugin for Cubic {
-    fn read_ahead(&self) {
-        black_box(self.unused_since);
-    }
-
     fn heap_size(&self) -> usize {
         let first = self.first.as_deref().or(self.saved_first.as_deref());
         self.saved.as_deref().map_or(0, size_of_val) + first.map_or(0, size_of_val)
@@ -346,7 +335,7 @@ mod tests {
 
     fn cubic() -> Cubic {
         Cubic {
-            config: Config::default(),
+            config: CubicConfig::default(),
             state: State::default(),
             saved: None,
             first: None,
@@ -386,7 +375,7 @@ mod tests {
 
     #[test]
     fn without_alpha_one_w_est_always_grows_by_alpha() {
-        let mut cubic = Cubic { config: Config { alpha_one: false, ..Config::default() }, ..cubic() };
+        let mut cubic = Cubic { config: CubicConfig { alpha_one: false, ..CubicConfig::default() }, ..cubic() };
         cubic.state.cwnd_prior = 50.0;
         cubic.state.w_est = 50.0;
         cubic.grow_w_est(50.0, 50.0);
@@ -396,7 +385,8 @@ mod tests {
     #[test]
     fn as_in_linux_the_window_follows_an_aimd_flow_in_whole_segments() {
         for (w_est, expected) in [(10.5, 8.5), (9.5, 8.25), (8.5, 8.0)] {
-            let mut cubic = Cubic { config: Config { friendly_at_once: false, ..Config::default() }, ..cubic() };
+            let mut cubic =
+                Cubic { config: CubicConfig { friendly_at_once: false, ..CubicConfig::default() }, ..cubic() };
             at(0, segments(8), |cx| cubic.congestion_avoidance(cx, &ack_of(segments(0))));
             (cubic.state.w_max, cubic.state.w_est) = (5.0, w_est);
             let cwnd = at(0, segments(8), |cx| cubic.congestion_avoidance(cx, &ack_of(segments(2))));
@@ -406,7 +396,7 @@ mod tests {
 
     #[test]
     fn the_window_grows_by_a_minimum_until_the_first_reduction() {
-        let mut cubic = Cubic { config: Config { min_growth: 0.05, ..Config::default() }, ..cubic() };
+        let mut cubic = Cubic { config: CubicConfig { min_growth: 0.05, ..CubicConfig::default() }, ..cubic() };
         let grown =
             |cubic: &mut Cubic| at(0, segments(100), |cx| cubic.congestion_avoidance(cx, &ack_of(segments(100))));
         assert_eq!(grown(&mut cubic), segments(105));

@@ -4,26 +4,19 @@
 //! "Every second" is counted in bytes: an ACK is due when more than one full segment is unacknowledged (RFC 9293
 //! §3.8.6.3). This also works for a peer whose later segments are smaller than its first.
 
-use std::hint::black_box;
-
 use reknit_tcp::seams::{AckAction, AckPolicy, Arrival, Plugin, RxFacts};
 use reknit_units::{Bytes, Segments};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::part::{Algorithm, Part};
+use crate::algorithm::Algorithm;
 
 /// No parameters; `ack_every` and `ack_delay` are options of the connection.
 #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct Config {}
+pub struct DelayedConfig {}
 
-impl Algorithm for Config {
-    const NAME: &'static str = "delayed";
-    const SOURCE: &'static str = include_str!("delayed_ack.rs");
-}
-
-impl Part<dyn AckPolicy> for Config {
+impl Algorithm<dyn AckPolicy> for DelayedConfig {
     fn build(&self) -> Box<dyn AckPolicy> {
         Box::new(DelayedAck { unacknowledged: Bytes::ZERO })
     }
@@ -35,11 +28,7 @@ struct DelayedAck {
     unacknowledged: Bytes,
 }
 
-impl Plugin for DelayedAck {
-    fn read_ahead(&self) {
-        black_box(self.unacknowledged);
-    }
-}
+impl Plugin for DelayedAck {}
 
 impl AckPolicy for DelayedAck {
     fn on_data(&mut self, rx: &RxFacts<'_>) -> AckAction {

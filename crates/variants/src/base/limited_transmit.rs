@@ -11,7 +11,7 @@
 //! | `per-sack` | one for each newly SACKed segment, fewer than dupthresh and at most k windows | RR-TCP §2.3 |
 //! | `every-sack` | one for each newly SACKed segment; FlightSize at most two windows | TCP-DCR, cited from the survey §6.1.4 |
 //! | `pipe` | as many as have left the network; `rfc3042` without SACK | the pipe of RFC 6675, used before recovery, as in Linux |
-//! | `pairs` | as `pipe`, and in order two segments leave together (`base/batches.rs`) | Linux |
+//! | `pairs` | as `pipe`, and in order two segments leave together | Linux |
 //!
 //! `spreads_bursts`: while no more is SACKed than is in the pipe, the segments that the burst limit holds back are
 //! sent at the rate of one window per round trip, without waiting for ACKs. When a hole that has stopped the sender
@@ -19,76 +19,65 @@
 //! window.
 
 use reknit_tcp::facts::{AckFacts, Context, Phase, Window};
-use reknit_tcp::seams::{Batch, DisorderEnd, LimitedTransmit, Plugin};
+use reknit_tcp::seams::{Batch, DisorderEnd, LimitedTransmit, LimitedTransmitTraits, Plugin};
 use reknit_units::{Bytes, Duration, Instant, Segments};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::algorithm::Algorithm;
 use crate::base::batches;
-use crate::part::{Algorithm, Part};
 
-/// Which rule, with its parameters.
+/// Parameters of `per-sack`.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
-#[serde(tag = "algorithm", rename_all = "kebab-case", deny_unknown_fields)]
-pub enum Config {
-    /// No limited transmit.
-    Off,
-    /// One new segment for each of the first two duplicate ACKs (RFC 3042).
-    Rfc3042,
-    /// As RFC 3042, but by RFC 6675 an ACK that advances SND.UNA and reports a hole is a duplicate too; here it is not,
-    /// and the count starts again (ns-2).
-    RepeatedAcks,
-    /// As RFC 3042, then one new segment for every second duplicate ACK (Blanton and Allman).
-    EverySecond,
-    /// One new segment for each newly SACKed one, at most `windows` times cwnd beyond cwnd (RR-TCP).
-    PerSack {
-        /// k, the number of windows; 0 to 2 in the paper.
-        #[serde(default = "one_window")]
-        #[schemars(range(min = 0.0, max = 100.0))]
-        windows: f64,
-    },
-    /// One new segment for each newly SACKed one, at most one window beyond cwnd (TCP-DCR).
-    EverySack,
-    /// New data for everything that has left the network, until the pipe reaches cwnd.
-    Pipe {
-        /// Segments that the burst limit holds back do not wait for ACKs.
-        #[serde(default)]
-        spreads_bursts: bool,
-    },
-    /// As `pipe`; as long as no segment arrives late, segments leave in pairs as those of Linux do.
-    Pairs {
-        /// Segments that the burst limit holds back do not wait for ACKs.
-        #[serde(default)]
-        spreads_bursts: bool,
-    },
+#[serde(default, deny_unknown_fields)]
+pub struct PerSackConfig {
+    /// k, the number of windows; 0 to 2 in the paper.
+    #[schemars(range(min = 0.0, max = 100.0))]
+    pub windows: f64,
 }
 
-fn one_window() -> f64 {
-    1.0
+impl Default for PerSackConfig {
+    fn default() -> PerSackConfig {
+        PerSackConfig { windows: 1.0 }
+    }
 }
 
-impl Algorithm for Config {
-    const NAME: &'static str = "limited-transmit";
-    const SOURCE: &'static str = include_str!("limited_transmit.rs");
-}
-
-impl Part<dyn LimitedTransmit> for Config {
+impl Algorithm<dyn LimitedTransmit> for PerSackConfig {
     fn build(&self) -> Box<dyn LimitedTransmit> {
-        match *self {
-            Config::Off => Box::new(Off),
-            Config::Rfc3042 => Box::new(Rfc3042),
-            Config::RepeatedAcks => Box::new(RepeatedAcks { repeated: Segments::ZERO }),
-            Config::EverySecond => Box::new(EverySecond),
-            Config::PerSack { windows } => Box::new(PerSack { windows, sacked: Segments::ZERO }),
-            Config::EverySack => Box::new(EverySack { sacked: Segments::ZERO }),
-            Config::Pipe { spreads_bursts } => Box::new(Pipe { spreads_bursts }),
-            Config::Pairs { spreads_bursts } => Box::new(Pairs { late: None, pipe: Pipe { spreads_bursts } }),
-        }
+        Box::new(PerSack { windows: self.windows, sacked: Segments::ZERO })
+    }
+}
+
+/// Parameters of `pipe`.
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct PipeLimitConfig {
+    /// Segments that the burst limit holds back do not wait for ACKs.
+    pub spreads_bursts: bool,
+}
+
+impl Algorithm<dyn LimitedTransmit> for PipeLimitConfig {
+    fn build(&self) -> Box<dyn LimitedTransmit> {
+        Box::new(Pipe { spreads_bursts: self.spreads_bursts })
+    }
+}
+
+/// Parameters of `pairs`.
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct PairsConfig {
+    /// Segments that the burst limit holds back do not wait for ACKs.
+    pub spreads_bursts: bool,
+}
+
+impl Algorithm<dyn LimitedTransmit> for PairsConfig {
+    fn build(&self) -> Box<dyn LimitedTransmit> {
+        Box::new(Pairs { late: None, pipe: Pipe { spreads_bursts: self.spreads_bursts } })
     }
 }
 
 #[derive(Debug)]
-struct Off;
+pub(crate) struct Off;
 
 impl Plugin for Off {}
 
@@ -100,7 +89,7 @@ impl LimitedTransmit for Off {
 
 /// RFC 3042 §2: FlightSize stays within cwnd plus two segments.
 #[derive(Debug)]
-struct Rfc3042;
+pub(crate) struct Rfc3042;
 
 impl Plugin for Rfc3042 {}
 
@@ -110,8 +99,8 @@ impl LimitedTransmit for Rfc3042 {
     }
 }
 
-#[derive(Debug)]
-struct RepeatedAcks {
+#[derive(Debug, Default)]
+pub(crate) struct RepeatedAcks {
     /// Duplicate ACKs since SND.UNA last advanced.
     repeated: Segments,
 }
@@ -135,7 +124,7 @@ impl LimitedTransmit for RepeatedAcks {
 }
 
 #[derive(Debug)]
-struct EverySecond;
+pub(crate) struct EverySecond;
 
 impl Plugin for EverySecond {}
 
@@ -177,8 +166,8 @@ impl LimitedTransmit for PerSack {
 }
 
 /// Our choice is to allow one more window: RFC 4653 requires a receive buffer of that size.
-#[derive(Debug)]
-struct EverySack {
+#[derive(Debug, Default)]
+pub(crate) struct EverySack {
     /// Segments SACKed in this episode.
     sacked: Segments,
 }
@@ -206,16 +195,16 @@ struct Pipe {
 impl Plugin for Pipe {}
 
 impl LimitedTransmit for Pipe {
+    fn traits(&self) -> LimitedTransmitTraits {
+        LimitedTransmitTraits { spreads_bursts: self.spreads_bursts, ..LimitedTransmitTraits::default() }
+    }
+
     fn flight_limit(&mut self, cx: &Context<'_>, ack: &AckFacts<'_>) -> Bytes {
         let board = cx.board;
         if !cx.snd.sack {
             return Rfc3042.flight_limit(cx, ack);
         }
         cx.snd.cwnd + board.sacked().bytes + board.lost().bytes - board.retransmitted().bytes
-    }
-
-    fn spreads_bursts(&self) -> bool {
-        self.spreads_bursts
     }
 }
 
@@ -235,12 +224,12 @@ struct Pairs {
 impl Plugin for Pairs {}
 
 impl LimitedTransmit for Pairs {
-    fn flight_limit(&mut self, cx: &Context<'_>, ack: &AckFacts<'_>) -> Bytes {
-        self.pipe.flight_limit(cx, ack)
+    fn traits(&self) -> LimitedTransmitTraits {
+        self.pipe.traits()
     }
 
-    fn spreads_bursts(&self) -> bool {
-        self.pipe.spreads_bursts
+    fn flight_limit(&mut self, cx: &Context<'_>, ack: &AckFacts<'_>) -> Bytes {
+        self.pipe.flight_limit(cx, ack)
     }
 
     fn on_disorder_end(&mut self, cx: &Context<'_>, end: DisorderEnd) -> Option<Window> {

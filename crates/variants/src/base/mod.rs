@@ -8,12 +8,12 @@ pub mod cubic;
 pub mod delayed_ack;
 pub(crate) mod delivery_clocked;
 mod early_exit;
+pub(crate) mod episode_sample;
 pub mod fixed_threshold;
 #[cfg(test)]
 pub(crate) mod given;
 pub(crate) mod hystart;
 mod hystart_plus;
-pub(crate) mod lesson;
 pub mod limited_transmit;
 pub mod newreno;
 pub mod no_timer;
@@ -30,54 +30,70 @@ pub mod spurious_response;
 pub mod timeout;
 pub mod undo_limit;
 
-use std::sync::Arc;
-
 use crate::composition::Composition;
-use crate::part::Face;
-use crate::rule::{Need, Rule};
-use crate::seam::Seam;
+use crate::pages;
+use crate::variant::{Side, Status, Variant};
 
-impl Default for Composition {
-    /// The base of every variant: RFC 6675 on top of RFC 5681, RFC 3042 and RFC 6298.
-    fn default() -> Composition {
-        Composition {
-            loss_detector: Arc::new(sack::Config::default()),
-            dup_thresh: Arc::new(fixed_threshold::Config::default()),
-            postponements: Vec::new(),
-            spurious_detectors: Vec::new(),
-            undo_limit: Arc::new(undo_limit::Unlimited::default()),
-            spurious_response: Arc::new(spurious_response::Config::None),
-            loss_response: Arc::new(respond_at_once::Config::default()),
-            fast_recovery: Arc::new(sack::PipeConfig::default()),
-            timeout_recovery: Arc::new(timeout::Config::default()),
-            rto_estimator: Arc::new(rfc6298::Config::default()),
-            limited_transmit: Arc::new(limited_transmit::Config::Rfc3042),
-            congestion_control: Arc::new(aimd::Config::default()),
-            send_buffers: Vec::new(),
-            ack_policy: Arc::new(delayed_ack::Config::default()),
-            receive_buffers: Vec::new(),
-            header_support: Vec::new(),
-            sack: true,
-            timestamps: None,
-            without_sack: Some(newreno::without_sack),
-            options: None,
-        }
-    }
-}
+/// The variants, in the order of lists.
+pub const VARIANTS: &[Variant] = &[RENO, reno_nt4::VARIANT, NEWRENO, SACK, SACK_1996];
 
-impl Composition {
-    /// Chooses again which parts replace those that need SACK; call it after parts were changed. A detector that works
-    /// without SACK stays: it may have the only timer. If it is replaced, so is an estimator that leaves the timer to it.
-    pub fn settle(&mut self) {
-        let needs_sack =
-            |face: Option<Face>| face.is_some_and(|face| face.kind.rules.iter().any(|rule| rule.needs(Need::Sack)));
-        let depends_on = |rule: &Rule| matches!(rule, Rule::Only(Seam::LossDetector, _));
-        let has_timer = !self.rto_estimator.face().is_some_and(|face| face.kind.rules.iter().any(depends_on));
-        self.without_sack = match (needs_sack(self.loss_detector.face()), needs_sack(self.fast_recovery.face())) {
-            (true, _) if !has_timer => Some(newreno::with_its_timer),
-            (true, _) => self.without_sack.or(Some(newreno::without_sack)),
-            (false, true) => Some(newreno::recovery_without_sack),
-            (false, false) => None,
-        };
-    }
-}
+const SACK_1996: Variant = Variant {
+    name: "sack-1996",
+    aliases: &[],
+    summary: "sack whose recovery counts transmissions and duplicate ACKs, as before RFC 3517; stalls after many losses",
+    source: "Fall and Floyd 1996",
+    side: Side::Sender,
+    peer_needs: "SACK",
+    status: Status::Faithful,
+    page: &pages::BASE_COUNTED_PIPE,
+    compose: || Composition {
+        fast_recovery: counted_pipe::CountedPipeConfig::default().into(),
+        ..Composition::default()
+    },
+};
+
+const NEWRENO: Variant = Variant {
+    name: "newreno",
+    aliases: &[],
+    summary: "reno with a fast recovery that continues after partial ACKs; no SACK",
+    source: "RFC 6582",
+    side: Side::Sender,
+    peer_needs: "nothing",
+    status: Status::Faithful,
+    page: &pages::BASE_NEWRENO,
+    compose: || Composition {
+        loss_detector: newreno::PartialAcksConfig {}.into(),
+        fast_recovery: newreno::DeflateConfig {}.into(),
+        sack: false,
+        ..Composition::default()
+    },
+};
+
+pub(crate) const RENO: Variant = Variant {
+    name: "reno",
+    aliases: &[],
+    summary: "fast retransmit after 3 duplicate ACKs; a partial ACK ends fast recovery; no SACK",
+    source: "RFC 2581; RFC 5681 section 3.2",
+    side: Side::Sender,
+    peer_needs: "nothing",
+    status: Status::Faithful,
+    page: &pages::BASE_RENO,
+    compose: || Composition {
+        loss_detector: reno::CountedDuplicatesConfig::default().into(),
+        fast_recovery: reno::InflateConfig {}.into(),
+        sack: false,
+        ..Composition::default()
+    },
+};
+
+const SACK: Variant = Variant {
+    name: "sack",
+    aliases: &["rfc6675"],
+    summary: "loss recovery based on SACK; the base of all variants below",
+    source: "RFC 6675",
+    side: Side::Sender,
+    peer_needs: "SACK",
+    status: Status::Faithful,
+    page: &pages::BASE_SACK,
+    compose: Composition::default,
+};

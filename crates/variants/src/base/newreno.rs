@@ -21,47 +21,26 @@
 //!
 //! **Status.** Faithful.
 
-use std::sync::Arc;
-
 use reknit_tcp::facts::{AckFacts, Context, Phase};
 use reknit_tcp::seams::{FastRecovery, LossDetector, Plugin, SenderPlugins, Verdicts, Why};
 use reknit_units::Bytes;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::algorithm::Algorithm;
 use crate::base::reno::{in_episode, inflated};
 use crate::base::rfc6298;
-use crate::composition::Composition;
-use crate::part::{Algorithm, Part};
-use crate::variant::{Side, Status, Variant};
-
-/// The registry entry.
-pub(crate) const VARIANT: Variant = Variant {
-    name: "newreno",
-    aliases: &[],
-    summary: "reno with a fast recovery that continues after partial ACKs; no SACK",
-    source: "RFC 6582",
-    side: Side::Sender,
-    peer_needs: "nothing",
-    status: Status::Faithful,
-    compose: || Composition {
-        loss_detector: Arc::new(Config {}),
-        fast_recovery: Arc::new(DeflateConfig {}),
-        sack: false,
-        ..Composition::default()
-    },
-};
 
 /// Replaces SACK-based detection and recovery if the peer does not support SACK.
 pub(crate) fn without_sack(plugins: &mut SenderPlugins) {
-    plugins.loss_detector = Config {}.build();
+    plugins.loss_detector = PartialAcksConfig {}.build();
     recovery_without_sack(plugins);
 }
 
 /// The same for a variant whose estimator has no timer, because its detector has one.
 pub(crate) fn with_its_timer(plugins: &mut SenderPlugins) {
     without_sack(plugins);
-    plugins.rto_estimator = rfc6298::Config::default().build();
+    plugins.rto_estimator = rfc6298::Rfc6298Config::default().build();
 }
 
 /// Replaces only the recovery, for a detector that works without SACK.
@@ -72,16 +51,9 @@ pub(crate) fn recovery_without_sack(plugins: &mut SenderPlugins) {
 /// Parameters of the detector: none.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct Config {}
+pub struct PartialAcksConfig {}
 
-impl Algorithm for Config {
-    const NAME: &'static str = "partial-acks";
-    const SOURCE: &'static str = include_str!("newreno.rs");
-    const ABOUT: &'static str =
-        "Fast retransmit on the dupthresh-th duplicate ACK; a partial ACK shows another loss (RFC 6582)";
-}
-
-impl Part<dyn LossDetector> for Config {
+impl Algorithm<dyn LossDetector> for PartialAcksConfig {
     fn build(&self) -> Box<dyn LossDetector> {
         Box::new(PartialAcks)
     }
@@ -121,14 +93,7 @@ impl LossDetector for PartialAcks {
 #[serde(deny_unknown_fields)]
 pub struct DeflateConfig {}
 
-impl Algorithm for DeflateConfig {
-    const NAME: &'static str = "deflate";
-    const SOURCE: &'static str = include_str!("newreno.rs");
-    const ABOUT: &'static str =
-        "Inflates cwnd by a segment per duplicate ACK, and deflates it on partial ACKs (RFC 6582)";
-}
-
-impl Part<dyn FastRecovery> for DeflateConfig {
+impl Algorithm<dyn FastRecovery> for DeflateConfig {
     fn build(&self) -> Box<dyn FastRecovery> {
         Box::new(Deflate { timer_restarted: false })
     }

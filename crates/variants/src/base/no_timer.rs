@@ -7,25 +7,23 @@ use reknit_units::Duration;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::algorithm::Algorithm;
 use crate::base::rfc6298::{self, Rfc6298};
-use crate::part::{Algorithm, Part};
 use crate::rule::Rule;
 use crate::seam::Seam;
 
 /// Parameters: none.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct Config {}
+pub struct NoTimerConfig {}
 
-impl Algorithm for Config {
-    const NAME: &'static str = "no-timer";
-    const SOURCE: &'static str = include_str!("no_timer.rs");
-    const RULES: &'static [Rule] = &[Rule::Only(Seam::LossDetector, &["oracle", "learned-lateness"])];
-}
+impl Algorithm<dyn RtoEstimator> for NoTimerConfig {
+    fn rules(&self) -> &'static [Rule] {
+        &[Rule::Only(Seam::LossDetector, &["oracle", "learned-lateness"])]
+    }
 
-impl Part<dyn RtoEstimator> for Config {
     fn build(&self) -> Box<dyn RtoEstimator> {
-        Box::new(NoTimer { smoothed: Rfc6298::new(rfc6298::Config::default()) })
+        Box::new(NoTimer { smoothed: Rfc6298::new(rfc6298::Rfc6298Config::default()) })
     }
 }
 
@@ -35,11 +33,7 @@ struct NoTimer {
     smoothed: Rfc6298,
 }
 
-impl Plugin for NoTimer {
-    fn read_ahead(&self) {
-        self.smoothed.read_ahead();
-    }
-}
+impl Plugin for NoTimer {}
 
 impl RtoEstimator for NoTimer {
     fn on_ack(&mut self, cx: &Context<'_>, ack: &AckFacts<'_>) -> bool {

@@ -13,13 +13,13 @@ use reknit_units::Bytes;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::part::{Algorithm, Part};
+use crate::algorithm::Algorithm;
 use crate::rule::{NEEDS_SACK, Rule};
 
 /// Parameters.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
-pub struct Config {
+pub struct PrrConfig {
     /// How fast the pipe may grow back to ssthresh (RFC 9937 §6.2).
     pub bound: Bound,
 }
@@ -37,19 +37,17 @@ pub enum Bound {
     SafeAck,
 }
 
-impl Default for Config {
-    fn default() -> Config {
-        Config { bound: Bound::SafeAck }
+impl Default for PrrConfig {
+    fn default() -> PrrConfig {
+        PrrConfig { bound: Bound::SafeAck }
     }
 }
 
-impl Algorithm for Config {
-    const NAME: &'static str = "prr";
-    const SOURCE: &'static str = include_str!("prr.rs");
-    const RULES: &'static [Rule] = &[NEEDS_SACK];
-}
+impl Algorithm<dyn FastRecovery> for PrrConfig {
+    fn rules(&self) -> &'static [Rule] {
+        &[NEEDS_SACK]
+    }
 
-impl Part<dyn FastRecovery> for Config {
     fn build(&self) -> Box<dyn FastRecovery> {
         Box::new(Prr { config: self.clone(), delivered: 0, out: 0, recover_fs: 1, lost_so_far: Bytes::ZERO })
     }
@@ -57,7 +55,7 @@ impl Part<dyn FastRecovery> for Config {
 
 #[derive(Debug)]
 struct Prr {
-    config: Config,
+    config: PrrConfig,
     /// `prr_delivered`: bytes delivered in this recovery.
     delivered: u64,
     /// `prr_out`: bytes sent in this recovery.

@@ -18,50 +18,23 @@
 //!
 //! **Status.** Faithful.
 
-use std::sync::Arc;
-
 use reknit_tcp::facts::{AckFacts, Context, Phase};
 use reknit_tcp::seams::{FastRecovery, LossDetector, Plugin, Verdicts, Why};
 use reknit_units::{Bytes, Segments};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::composition::Composition;
-use crate::part::{Algorithm, Part};
-use crate::variant::{Side, Status, Variant};
-
-/// The registry entry.
-pub(crate) const VARIANT: Variant = Variant {
-    name: "reno",
-    aliases: &[],
-    summary: "fast retransmit after 3 duplicate ACKs; a partial ACK ends fast recovery; no SACK",
-    source: "RFC 2581; RFC 5681 section 3.2",
-    side: Side::Sender,
-    peer_needs: "nothing",
-    status: Status::Faithful,
-    compose: || Composition {
-        loss_detector: Arc::new(Config::default()),
-        fast_recovery: Arc::new(InflateConfig {}),
-        sack: false,
-        ..Composition::default()
-    },
-};
+use crate::algorithm::Algorithm;
 
 /// Parameters of the detector.
 #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
-pub struct Config {
+pub struct CountedDuplicatesConfig {
     /// No second fast retransmit until everything outstanding at the first one has been acknowledged.
     pub bug_fix: bool,
 }
 
-impl Algorithm for Config {
-    const NAME: &'static str = "counted-duplicates";
-    const SOURCE: &'static str = include_str!("reno.rs");
-    const ABOUT: &'static str = "Fast retransmit on the dupthresh-th duplicate ACK (RFC 5681 §3.2)";
-}
-
-impl Part<dyn LossDetector> for Config {
+impl Algorithm<dyn LossDetector> for CountedDuplicatesConfig {
     fn build(&self) -> Box<dyn LossDetector> {
         Box::new(Duplicates { config: self.clone() })
     }
@@ -70,7 +43,7 @@ impl Part<dyn LossDetector> for Config {
 /// Counts duplicate ACKs.
 #[derive(Debug)]
 struct Duplicates {
-    config: Config,
+    config: CountedDuplicatesConfig,
 }
 
 impl Plugin for Duplicates {}
@@ -102,13 +75,7 @@ pub(crate) fn in_episode(cx: &Context<'_>) -> bool {
 #[serde(deny_unknown_fields)]
 pub struct InflateConfig {}
 
-impl Algorithm for InflateConfig {
-    const NAME: &'static str = "inflate";
-    const SOURCE: &'static str = include_str!("reno.rs");
-    const ABOUT: &'static str = "Inflates cwnd by a segment per duplicate ACK, until SND.UNA advances (RFC 5681 §3.2)";
-}
-
-impl Part<dyn FastRecovery> for InflateConfig {
+impl Algorithm<dyn FastRecovery> for InflateConfig {
     fn build(&self) -> Box<dyn FastRecovery> {
         Box::new(Inflate)
     }

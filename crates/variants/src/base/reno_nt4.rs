@@ -12,13 +12,13 @@
 //!
 //! **Status.** Faithful to the observation; the source code of NT 4.0 is not public.
 
-use std::sync::Arc;
-
 use reknit_units::Segments;
 
-use crate::base::reno;
-use crate::base::{fixed_threshold, limited_transmit};
+use crate::algorithms::LimitedTransmit;
+use crate::base;
+use crate::base::fixed_threshold;
 use crate::composition::Composition;
+use crate::pages;
 use crate::variant::{Side, Status, Variant};
 
 /// The registry entry.
@@ -30,9 +30,10 @@ pub(crate) const VARIANT: Variant = Variant {
     side: Side::Sender,
     peer_needs: "nothing",
     status: Status::Faithful,
+    page: &pages::BASE_RENO_NT4,
     compose: || Composition {
-        dup_thresh: Arc::new(fixed_threshold::Config { dup_thresh: Segments(2) }),
-        limited_transmit: Arc::new(limited_transmit::Config::Off),
-        ..(reno::VARIANT.compose)()
+        dup_thresh: fixed_threshold::FixedConfig { dup_thresh: Segments(2) }.into(),
+        limited_transmit: LimitedTransmit::Off {},
+        ..(base::RENO.compose)()
     },
 };

@@ -6,12 +6,12 @@ use reknit_units::Bytes;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::part::{Algorithm, Part};
+use crate::algorithm::Algorithm;
 
 /// Parameters.
 #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
-pub struct Config {
+pub struct AtOnceConfig {
     /// What the congestion control multiplies by its factor.
     pub of: DecreaseOf,
     /// Count in whole segments, as ns-2 does: half of three segments is one. RFC 5681 eq. 4 counts bytes, and cwnd after a
@@ -31,12 +31,7 @@ pub enum DecreaseOf {
     Cwnd,
 }
 
-impl Algorithm for Config {
-    const NAME: &'static str = "at-once";
-    const SOURCE: &'static str = include_str!("respond_at_once.rs");
-}
-
-impl Part<dyn LossResponse> for Config {
+impl Algorithm<dyn LossResponse> for AtOnceConfig {
     fn build(&self) -> Box<dyn LossResponse> {
         Box::new(AtOnce { of: self.of, whole_segments: self.whole_segments })
     }
@@ -103,9 +98,9 @@ mod tests {
         let (snd, board, config) = (given::state(), Scoreboard::default(), reknit_tcp::Config::default());
         let cx = Context { now: Instant::ZERO, config: &config, snd: &snd, board: &board };
         let reduction = Reduction { trigger: Trigger::FastRetransmit, hole: SegId(0), flight_size: segments(3) };
-        let mut congestion = Part::<dyn CongestionControl>::build(&aimd::Config::default());
+        let mut congestion = Algorithm::<dyn CongestionControl>::build(&aimd::RenoConfig::default());
         let mut windows = |whole_segments| {
-            let mut response = Config { whole_segments, ..Config::default() }.build();
+            let mut response = AtOnceConfig { whole_segments, ..AtOnceConfig::default() }.build();
             let window = response.respond(&cx, &reduction, congestion.as_mut()).unwrap();
             (window.cwnd, window.ssthresh)
         };

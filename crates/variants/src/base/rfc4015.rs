@@ -9,23 +9,18 @@ use reknit_units::{Duration, Instant};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::algorithm::Algorithm;
 use crate::base::rfc6298::{self, Rfc6298, Smoothed};
-use crate::part::{Algorithm, Part};
 
 /// Parameters.
 #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
-pub struct Config {
+pub struct Rfc4015Config {
     /// The parameters of RFC 6298, which applies otherwise.
-    pub base: rfc6298::Config,
+    pub base: rfc6298::Rfc6298Config,
 }
 
-impl Algorithm for Config {
-    const NAME: &'static str = "rfc4015";
-    const SOURCE: &'static str = include_str!("rfc4015.rs");
-}
-
-impl Part<dyn RtoEstimator> for Config {
+impl Algorithm<dyn RtoEstimator> for Rfc4015Config {
     fn build(&self) -> Box<dyn RtoEstimator> {
         Box::new(Rfc4015 { base: Rfc6298::new(self.base.clone()), in_series: false, before: None, adapt: None })
     }
@@ -115,7 +110,7 @@ mod tests {
     const MS: Duration = Duration::from_millis(1);
 
     fn estimator() -> Rfc4015 {
-        let mut base = Rfc6298::new(rfc6298::Config::default());
+        let mut base = Rfc6298::new(rfc6298::Rfc6298Config::default());
         base.smoothed = Some(Smoothed { srtt: MS * 100, rttvar: MS * 20 });
         Rfc4015 { base, in_series: false, before: None, adapt: None }
     }

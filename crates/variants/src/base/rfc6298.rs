@@ -1,7 +1,5 @@
 //! The retransmission timeout of RFC 6298: smoothed round-trip time plus four mean deviations.
 
-use std::hint::black_box;
-
 use reknit_tcp::Config as Tcp;
 use reknit_tcp::facts::{AckFacts, Context};
 use reknit_tcp::seams::{Plugin, RtoEstimator};
@@ -9,12 +7,12 @@ use reknit_units::Duration;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::part::{Algorithm, Part};
+use crate::algorithm::Algorithm;
 
 /// Parameters.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
-pub struct Config {
+pub struct Rfc6298Config {
     /// K, the factor of the deviation (§2.2).
     #[schemars(range(min = 1, max = 1000))]
     pub k: u64,
@@ -25,18 +23,13 @@ pub struct Config {
     pub restart_on_retransmission: bool,
 }
 
-impl Default for Config {
-    fn default() -> Config {
-        Config { k: 4, granularity: Duration::from_millis(1), restart_on_retransmission: false }
+impl Default for Rfc6298Config {
+    fn default() -> Rfc6298Config {
+        Rfc6298Config { k: 4, granularity: Duration::from_millis(1), restart_on_retransmission: false }
     }
 }
 
-impl Algorithm for Config {
-    const NAME: &'static str = "rfc6298";
-    const SOURCE: &'static str = include_str!("rfc6298.rs");
-}
-
-impl Part<dyn RtoEstimator> for Config {
+impl Algorithm<dyn RtoEstimator> for Rfc6298Config {
     fn build(&self) -> Box<dyn RtoEstimator> {
         Box::new(Rfc6298::new(self.clone()))
     }
@@ -50,12 +43,12 @@ pub(crate) struct Smoothed {
 
 #[derive(Debug)]
 pub(crate) struct Rfc6298 {
-    pub(crate) config: Config,
+    pub(crate) config: Rfc6298Config,
     pub(crate) smoothed: Option<Smoothed>,
 }
 
 impl Rfc6298 {
-    pub(crate) fn new(config: Config) -> Rfc6298 {
+    pub(crate) fn new(config: Rfc6298Config) -> Rfc6298 {
         Rfc6298 { config, smoothed: None }
     }
 
@@ -70,11 +63,7 @@ impl Rfc6298 {
     }
 }
 
-impl Plugin for Rfc6298 {
-    fn read_ahead(&self) {
-        black_box(&(self.config.k, self.smoothed));
-    }
-}
+impl Plugin for Rfc6298 {}
 
 impl RtoEstimator for Rfc6298 {
     fn on_ack(&mut self, cx: &Context<'_>, ack: &AckFacts<'_>) -> bool {
@@ -114,7 +103,7 @@ mod tests {
 
     #[test]
     fn three_samples_follow_the_formulas_of_the_rfc() {
-        let mut estimator = Rfc6298::new(Config::default());
+        let mut estimator = Rfc6298::new(Rfc6298Config::default());
         let mut rtos = Vec::new();
         for ms in [100, 100, 300] {
             estimator.on_sample(&Tcp::default(), Duration::from_millis(ms));
@@ -128,7 +117,7 @@ mod tests {
     #[test]
     fn samples_are_rounded_to_the_tick() {
         let tcp = Tcp { rto_tick: Duration::from_millis(100), ..Tcp::default() };
-        let mut estimator = Rfc6298::new(Config::default());
+        let mut estimator = Rfc6298::new(Rfc6298Config::default());
         estimator.on_sample(&tcp, Duration::from_millis(140));
         assert_eq!(estimator.srtt(), Some(Duration::from_millis(100)));
     }

@@ -12,7 +12,7 @@
 //!
 //! **Rules.** Trigger (§5): `DupAcks >= DupThresh` or `IsLost(HighACK + 1)`. `IsLost` (§4): `DupThresh` discontiguous
 //! SACKed ranges above the segment, or more than `(DupThresh - 1) * SMSS` SACKed bytes. `NextSeg` and `SetPipe` are in
-//! the engine (`sender/transmit.rs`, `scoreboard/`).
+//! the engine.
 //!
 //! **Departures.** None by default. `start = "repeated-acks"` starts recovery as ns-2 does. `guard = "er"` adds Early
 //! Retransmit (RFC 5827, segment-based): if fewer than four segments are outstanding and there is nothing new to send, it
@@ -22,32 +22,16 @@
 //!
 //! **Status.** Faithful.
 
-use std::hint::black_box;
-
 use reknit_tcp::facts::{AckFacts, Context, Phase, Turn};
 use reknit_tcp::scoreboard::{Record, SegId};
-use reknit_tcp::seams::{FastRecovery, LossDetector, Plugin, Verdicts, Why};
+use reknit_tcp::seams::{FastRecovery, LossDetector, LossDetectorTraits, Plugin, Verdicts, Why};
 use reknit_units::{Bytes, Instant, Segments};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::algorithm::Algorithm;
 use crate::base::reno::in_episode;
-use crate::composition::Composition;
-use crate::part::{Algorithm, Part};
 use crate::rule::{NEEDS_SACK, Rule};
-use crate::variant::{Side, Status, Variant};
-
-/// The registry entry.
-pub(crate) const VARIANT: Variant = Variant {
-    name: "sack",
-    aliases: &["rfc6675"],
-    summary: "loss recovery based on SACK; the base of all variants below",
-    source: "RFC 6675",
-    side: Side::Sender,
-    peer_needs: "SACK",
-    status: Status::Faithful,
-    compose: Composition::default,
-};
 
 /// What to do when too few segments are outstanding to reach the threshold.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize, JsonSchema)]
@@ -75,21 +59,18 @@ pub enum Start {
 /// Parameters of the detector.
 #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
-pub struct Config {
+pub struct SackedAboveConfig {
     /// What starts recovery.
     pub start: Start,
     /// What to do when too few segments are outstanding to reach the threshold.
     pub guard: Guard,
 }
 
-impl Algorithm for Config {
-    const NAME: &'static str = "sacked-above";
-    const SOURCE: &'static str = include_str!("sack.rs");
-    const ABOUT: &'static str = "A segment is lost when enough data above it has been SACKed (RFC 6675 §4)";
-    const RULES: &'static [Rule] = &[NEEDS_SACK];
-}
+impl Algorithm<dyn LossDetector> for SackedAboveConfig {
+    fn rules(&self) -> &'static [Rule] {
+        &[NEEDS_SACK]
+    }
 
-impl Part<dyn LossDetector> for Config {
     fn build(&self) -> Box<dyn LossDetector> {
         Box::new(SackedAbove::new(self.clone()))
     }
@@ -105,7 +86,7 @@ struct Frontier {
 /// The detector. Other detectors use it once recovery has begun.
 #[derive(Debug)]
 pub(crate) struct SackedAbove {
-    config: Config,
+    config: SackedAboveConfig,
     frontier: Option<Frontier>,
     /// When to go on with the frontier, if there was too much to mark at once.
     go_on: Instant,
@@ -116,7 +97,7 @@ pub(crate) struct SackedAbove {
 }
 
 impl SackedAbove {
-    pub(crate) fn new(config: Config) -> SackedAbove {
+    pub(crate) fn new(config: SackedAboveConfig) -> SackedAbove {
         SackedAbove { config, frontier: None, go_on: Instant::NEVER, excused: SegId(0), repeated: Segments::ZERO }
     }
 
@@ -238,6 +219,10 @@ fn has_runs_above(cx: &Context<'_>, hole: SegId, wanted: Segments, above: Bytes)
 }
 
 impl LossDetector for SackedAbove {
+    fn traits(&self) -> LossDetectorTraits {
+        LossDetectorTraits { retransmits_on_suspicion: true, ..LossDetectorTraits::default() }
+    }
+
     fn on_ack(&mut self, cx: &Context<'_>, ack: &AckFacts<'_>, verdicts: &mut Verdicts) {
         self.count_repeated(ack);
         match cx.snd.phase {
@@ -261,17 +246,9 @@ impl LossDetector for SackedAbove {
     fn deadline(&self) -> Instant {
         self.go_on
     }
-
-    fn retransmits_on_suspicion(&self) -> bool {
-        true
-    }
 }
 
 impl Plugin for SackedAbove {
-    fn read_ahead(&self) {
-        black_box(&(self.config.start, self.frontier.is_some(), self.go_on, self.repeated));
-    }
-
     fn on_turn(&mut self, cx: &Context<'_>, turn: Turn) {
         match turn {
             Turn::EnterRecovery => {}
@@ -290,14 +267,11 @@ impl Plugin for SackedAbove {
 #[serde(deny_unknown_fields)]
 pub struct PipeConfig {}
 
-impl Algorithm for PipeConfig {
-    const NAME: &'static str = "pipe";
-    const SOURCE: &'static str = include_str!("sack.rs");
-    const ABOUT: &'static str = "Sends while the estimated data in the network, the pipe, is below cwnd (RFC 6675 §5)";
-    const RULES: &'static [Rule] = &[NEEDS_SACK];
-}
+impl Algorithm<dyn FastRecovery> for PipeConfig {
+    fn rules(&self) -> &'static [Rule] {
+        &[NEEDS_SACK]
+    }
 
-impl Part<dyn FastRecovery> for PipeConfig {
     fn build(&self) -> Box<dyn FastRecovery> {
         Box::new(Pipe)
     }

@@ -14,62 +14,35 @@
 use reknit_tcp::facts::{AckFacts, Context, Snapshot, Spurious, Window};
 use reknit_tcp::seams::{Plugin, SpuriousResponse, Undo};
 use reknit_units::Bytes;
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
 
-use crate::part::{Algorithm, Part};
-
-/// Which response.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
-#[serde(tag = "algorithm", rename_all = "kebab-case")]
-pub enum Config {
-    /// Keep the reduced window.
+/// The responses.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Response {
     None,
-    /// Restore the old window at once.
     Instant,
-    /// Return to the old window by slow start.
     SlowStart,
-    /// The Eifel response (RFC 4015).
     Rfc4015,
-    /// Keep the halved window, and send at most three segments at once (F-RTO).
     Halve,
-    /// As `halve`, then return to the old window by slow start once DSACK proves the timeout spurious.
     HalveThenSlowStart,
-    /// Restore the old window at once and continue fast recovery (TCP-DOOR).
     Restore,
-    /// Restore the old window if only the oldest segment was retransmitted (the original Eifel response).
     OldestOnly,
 }
-
-impl Algorithm for Config {
-    const NAME: &'static str = "undo";
-    const SOURCE: &'static str = include_str!("spurious_response.rs");
-}
-
-impl Part<dyn SpuriousResponse> for Config {
-    fn build(&self) -> Box<dyn SpuriousResponse> {
-        Box::new(Response(*self))
-    }
-}
-
-#[derive(Debug)]
-struct Response(Config);
 
 impl Plugin for Response {}
 
 impl SpuriousResponse for Response {
     fn respond(&mut self, cx: &Context<'_>, ack: &AckFacts<'_>, spurious: Spurious, snapshot: &Snapshot) -> Undo {
-        match self.0 {
-            Config::Instant => instant(cx, snapshot).into(),
-            Config::Rfc4015 => rfc4015(cx, ack, snapshot).into(),
-            Config::Halve => halve(cx),
-            Config::HalveThenSlowStart if spurious == Spurious::Timeout => Undo { stays_open: true, ..halve(cx) },
-            Config::SlowStart | Config::HalveThenSlowStart => slow_start(cx, snapshot).into(),
-            Config::Restore => Undo { ends_back_off: true, continues_recovery: true, ..instant(cx, snapshot).into() },
+        match self {
+            Response::Instant => instant(cx, snapshot).into(),
+            Response::Rfc4015 => rfc4015(cx, ack, snapshot).into(),
+            Response::Halve => halve(cx),
+            Response::HalveThenSlowStart if spurious == Spurious::Timeout => Undo { stays_open: true, ..halve(cx) },
+            Response::SlowStart | Response::HalveThenSlowStart => slow_start(cx, snapshot).into(),
+            Response::Restore => Undo { ends_back_off: true, continues_recovery: true, ..instant(cx, snapshot).into() },
             // The first retransmission of an episode is that of the oldest segment.
-            Config::OldestOnly if snapshot.retransmitted == 1 => instant(cx, snapshot).into(),
+            Response::OldestOnly if snapshot.retransmitted == 1 => instant(cx, snapshot).into(),
             // The reduction stays. It must not be made again for what is still being repaired.
-            Config::None | Config::OldestOnly => Undo { continues_recovery: true, ..Undo::default() },
+            Response::None | Response::OldestOnly => Undo { continues_recovery: true, ..Undo::default() },
         }
     }
 }
@@ -116,11 +89,11 @@ mod tests {
 
     /// cwnd and ssthresh, in segments, after an ACK of one segment: before the reduction cwnd was 16 and ssthresh 12;
     /// now cwnd, ssthresh and FlightSize are 8.
-    fn respond(response: Config, flight_before: u32) -> Option<(u64, u64)> {
+    fn respond(mut response: Response, flight_before: u32) -> Option<(u64, u64)> {
         let (snd, board, config) = (given::state(), Scoreboard::default(), reknit_tcp::Config::default());
         let cx = Context { now: Instant::ZERO, config: &config, snd: &snd, board: &board };
         let ack = AckFacts { ack: Offset::DATA + SMSS, flight_before: segments(9), delivered: SMSS, ..given::ack() };
-        let undo = response.build().respond(&cx, &ack, Spurious::FastRetransmit, &snapshot(flight_before));
+        let undo = response.respond(&cx, &ack, Spurious::FastRetransmit, &snapshot(flight_before));
         let window = undo.window?;
         Some((window.cwnd.0 / SMSS.0, window.ssthresh.0 / SMSS.0))
     }
@@ -142,25 +115,25 @@ mod tests {
 
     #[test]
     fn instant_restores_both() {
-        assert_eq!(respond(Config::Instant, 16), Some((16, 12)));
-        assert_eq!(respond(Config::Restore, 16), Some((16, 12)));
+        assert_eq!(respond(Response::Instant, 16), Some((16, 12)));
+        assert_eq!(respond(Response::Restore, 16), Some((16, 12)));
     }
 
     #[test]
     fn slow_start_keeps_cwnd_and_sets_ssthresh_to_the_old_one() {
-        assert_eq!(respond(Config::SlowStart, 16), Some((8, 16)));
+        assert_eq!(respond(Response::SlowStart, 16), Some((8, 16)));
     }
 
     #[test]
     fn rfc4015_adds_what_the_ack_released() {
-        assert_eq!(respond(Config::Rfc4015, 16), Some((9, 16)));
+        assert_eq!(respond(Response::Rfc4015, 16), Some((9, 16)));
         // The larger of FlightSize and ssthresh before the reduction.
-        assert_eq!(respond(Config::Rfc4015, 10), Some((9, 12)));
+        assert_eq!(respond(Response::Rfc4015, 10), Some((9, 12)));
     }
 
     #[test]
     fn halve_keeps_the_reduced_window() {
-        assert_eq!(respond(Config::Halve, 16), Some((8, 8)));
+        assert_eq!(respond(Response::Halve, 16), Some((8, 8)));
     }
 
     #[test]
@@ -182,6 +155,6 @@ mod tests {
 
     #[test]
     fn none_does_not_change_the_window() {
-        assert_eq!(respond(Config::None, 16), None);
+        assert_eq!(respond(Response::None, 16), None);
     }
 }

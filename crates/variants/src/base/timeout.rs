@@ -5,19 +5,14 @@ use reknit_tcp::seams::{AfterTimeout, Plugin, TimeoutRecovery, TimeoutStep};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::part::{Algorithm, Part};
+use crate::algorithm::Algorithm;
 
 /// No parameters.
 #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct Config {}
+pub struct ConventionalConfig {}
 
-impl Algorithm for Config {
-    const NAME: &'static str = "conventional";
-    const SOURCE: &'static str = include_str!("timeout.rs");
-}
-
-impl Part<dyn TimeoutRecovery> for Config {
+impl Algorithm<dyn TimeoutRecovery> for ConventionalConfig {
     fn build(&self) -> Box<dyn TimeoutRecovery> {
         Box::new(Conventional)
     }

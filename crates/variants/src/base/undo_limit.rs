@@ -17,8 +17,6 @@
 //!   round trip count as one. After `in_a_row` consecutive undos, the next reduction is final: if losses continue,
 //!   the window was too large.
 
-use std::hint::black_box;
-
 use reknit_tcp::facts::{AckFacts, Context, Trigger, Turn};
 use reknit_tcp::seams::{Plugin, UndoLimit};
 use reknit_tcp::seq::Offset;
@@ -26,7 +24,7 @@ use reknit_units::{Bytes, Duration, Instant, Rate};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::part::{Algorithm, Part};
+use crate::algorithm::Algorithm;
 
 /// How long the smallest RTT is remembered, at least.
 const MEMORY: Duration = Duration::from_secs(60);
@@ -36,15 +34,9 @@ const ROUNDS: u8 = 8;
 /// No limit, as in the papers. No parameters.
 #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct Unlimited {}
+pub struct UnlimitedConfig {}
 
-impl Algorithm for Unlimited {
-    const NAME: &'static str = "unlimited";
-    const SOURCE: &'static str = include_str!("undo_limit.rs");
-    const ABOUT: &'static str = "Every reduction may be undone";
-}
-
-impl Part<dyn UndoLimit> for Unlimited {
+impl Algorithm<dyn UndoLimit> for UnlimitedConfig {
     fn build(&self) -> Box<dyn UndoLimit> {
         Box::new(NoLimit)
     }
@@ -64,7 +56,7 @@ impl UndoLimit for NoLimit {
 /// Limits for receivers that may lie.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
-pub struct Bounded {
+pub struct BoundedConfig {
     /// There is a standing queue if all RTTs of a round trip exceed the smallest RTT by more than this, in percent, and
     /// the bytes in flight exceed what the path can hold by as much.
     #[schemars(range(min = 0, max = 10000))]
@@ -77,19 +69,13 @@ pub struct Bounded {
     pub rounds: u32,
 }
 
-impl Default for Bounded {
-    fn default() -> Bounded {
-        Bounded { queue: 25, in_a_row: 3, rounds: 4 }
+impl Default for BoundedConfig {
+    fn default() -> BoundedConfig {
+        BoundedConfig { queue: 25, in_a_row: 3, rounds: 4 }
     }
 }
 
-impl Algorithm for Bounded {
-    const NAME: &'static str = "bounded";
-    const SOURCE: &'static str = include_str!("undo_limit.rs");
-    const ABOUT: &'static str = "A reduction may be undone while there is no standing queue, and not too often";
-}
-
-impl Part<dyn UndoLimit> for Bounded {
+impl Algorithm<dyn UndoLimit> for BoundedConfig {
     fn build(&self) -> Box<dyn UndoLimit> {
         Box::new(Bounds {
             config: self.clone(),
@@ -106,7 +92,7 @@ impl Part<dyn UndoLimit> for Bounded {
 
 #[derive(Debug)]
 struct Bounds {
-    config: Bounded,
+    config: BoundedConfig,
     /// The smallest RTTs of the last minute that is over, and of the current one.
     smallest: [Duration; 2],
     /// When the current minute began.
@@ -214,11 +200,6 @@ impl UndoLimit for Bounds {
 }
 
 impl Plugin for Bounds {
-    fn read_ahead(&self) {
-        black_box(&(self.config.queue, self.since, self.rounds, self.calm_rounds));
-        black_box(&(self.deliveries.began, self.deliveries.best, self.deliveries.rounds));
-    }
-
     fn on_turn(&mut self, _cx: &Context<'_>, turn: Turn) {
         if let Turn::Spurious(_) = turn {
             self.in_a_row = match self.calm_rounds {
@@ -252,7 +233,7 @@ mod tests {
     impl Path {
         fn new() -> Path {
             let snd = SendState { snd_una: Offset(1), snd_nxt: Offset(1001), ..given::state() };
-            let limit = Part::<dyn UndoLimit>::build(&Bounded::default());
+            let limit = Algorithm::<dyn UndoLimit>::build(&BoundedConfig::default());
             Path { limit, snd, board: Scoreboard::default(), config: reknit_tcp::Config::default(), now: Instant::ZERO }
         }
 

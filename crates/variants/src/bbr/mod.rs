@@ -4,3 +4,8 @@ mod chance;
 mod filter;
 pub mod v1;
 pub mod v3;
+
+use crate::variant::Variant;
+
+/// The variants, in the order of lists.
+pub const VARIANTS: &[Variant] = &[v1::variant::VARIANT, v3::variant::VARIANT];

@@ -29,92 +29,28 @@
 //!
 //! **Status.** Faithful.
 
-use std::sync::Arc;
-
 use reknit_tcp::facts::{AckFacts, Context, Phase, Turn};
 use reknit_tcp::scoreboard::{Cause, SegId};
-use reknit_tcp::seams::{LossDetector, Plugin, Verdicts, Why};
+use reknit_tcp::seams::{LossDetector, LossDetectorTraits, Plugin, Verdicts, Why};
 use reknit_units::{Duration, Instant};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::algorithm::Algorithm;
 use crate::base::silence::Silence;
-use crate::base::{delivery_clocked, newreno};
-use crate::bbr;
-use crate::composition::Composition;
-use crate::part::{Algorithm, Part, Shared};
 use crate::rule::Rule;
 use crate::seam::Seam;
-use crate::variant::{Side, Status, Variant};
-
-/// The registry entry: the bound for senders with CUBIC growth.
-pub(crate) const ORACLE: Variant = Variant {
-    name: "oracle",
-    aliases: &["oracle-cubic"],
-    summary: "upper bound, in simulation only: the simulator reports each real loss to the sender; CUBIC growth",
-    source: "docs/reference/matrix.md",
-    side: Side::Sender,
-    peer_needs: "SACK",
-    status: Status::Faithful,
-    compose: || composition(delivery_clocked::with_cubic),
-};
-
-/// The registry entry: the bound for senders with Reno growth.
-pub(crate) const ORACLE_RENO: Variant = Variant {
-    name: "oracle-reno",
-    summary: "upper bound, in simulation only: the simulator reports each real loss to the sender; Reno growth",
-    aliases: &[],
-    compose: || composition(delivery_clocked::with_reno),
-    ..ORACLE
-};
-
-/// The registry entry: what `bbr` reaches if nothing but real losses counts as loss.
-pub(crate) const ORACLE_BBR: Variant = Variant {
-    name: "oracle-bbr",
-    summary: "bbr that the simulator tells about each real loss, in simulation only",
-    aliases: &[],
-    compose: || composition(with_bbr),
-    ..ORACLE
-};
-
-/// The registry entry: the same with version 1.
-pub(crate) const ORACLE_BBR1: Variant = Variant {
-    name: "oracle-bbr1",
-    summary: "bbr1 that the simulator tells about each real loss, in simulation only",
-    aliases: &[],
-    compose: || composition(with_bbr1),
-    ..ORACLE
-};
-
-fn with_bbr(loss_detector: Shared<dyn LossDetector>) -> Composition {
-    delivery_clocked::with(loss_detector, Arc::new(bbr::v3::Config::default()))
-}
-
-fn with_bbr1(loss_detector: Shared<dyn LossDetector>) -> Composition {
-    delivery_clocked::with(loss_detector, Arc::new(bbr::v1::Config::default()))
-}
-
-fn composition(with: fn(Shared<dyn LossDetector>) -> Composition) -> Composition {
-    Composition {
-        timestamps: Some(false),
-        without_sack: Some(newreno::recovery_without_sack),
-        ..with(Arc::new(Config {}))
-    }
-}
 
 /// Parameters of the detector: none.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct Config {}
+pub struct OracleConfig {}
 
-impl Algorithm for Config {
-    const NAME: &'static str = "oracle";
-    const SOURCE: &'static str = include_str!("oracle.rs");
-    const ABOUT: &'static str = "The simulator reports each loss";
-    const RULES: &'static [Rule] = &[Rule::Only(Seam::Postponement, &[])];
-}
+impl Algorithm<dyn LossDetector> for OracleConfig {
+    fn rules(&self) -> &'static [Rule] {
+        &[Rule::Only(Seam::Postponement, &[])]
+    }
 
-impl Part<dyn LossDetector> for Config {
     fn build(&self) -> Box<dyn LossDetector> {
         Box::new(Oracle { silence: Silence::new(), recovery_began: Instant::NEVER })
     }
@@ -140,6 +76,10 @@ impl Plugin for Oracle {
 }
 
 impl LossDetector for Oracle {
+    fn traits(&self) -> LossDetectorTraits {
+        LossDetectorTraits { needs_loss_reports: true, ..LossDetectorTraits::default() }
+    }
+
     fn on_ack(&mut self, cx: &Context<'_>, ack: &AckFacts<'_>, _verdicts: &mut Verdicts) {
         self.silence.on_ack(cx, !ack.newly.is_empty(), silence(cx));
     }
@@ -156,10 +96,6 @@ impl LossDetector for Oracle {
 
     fn on_sent(&mut self, cx: &Context<'_>, _id: SegId, _cause: Cause) {
         self.silence.on_sent(cx, silence(cx));
-    }
-
-    fn needs_loss_reports(&self) -> bool {
-        true
     }
 
     fn on_loss_report(&mut self, cx: &Context<'_>, id: SegId, verdicts: &mut Verdicts) {

@@ -10,16 +10,13 @@
 //!   ACKs at the start: it lets the window grow, and its ACK ends them (observed).
 //! - 3, delayed ACKs: otherwise an ACK waits for a smoothed estimate of the time between segments, at least 40 ms. The
 //!   upper limit is the round-trip time, but between 40 and 200 ms (observed: 40 ms in bulk transfers). The estimate is of
-//!   segments in order, and it is 40 ms again when quick ACKs end. The timer has the ticks of the kernel
-//!   (`linux/ticks.rs`).
+//!   segments in order, and it is 40 ms again when quick ACKs end. The timer has the ticks of the kernel.
 //! - 4, compressed SACKs (`tcp_comp_sack_*` in `ip-sysctl`): while there is a gap, the first three ACKs for each
 //!   RCV.NXT are sent at once. Later ones wait for a twentieth of the round-trip time, at most 1 ms, or until 44
 //!   segments have arrived. If a segment extends neither of the two blocks that changed last, an ACK that is delayed is
 //!   sent first (observed: an ACK for every segment on three paths).
 //!
 //! **Departure.** The ACK that is sent first already reports the new segment, and the delayed one repeats it.
-
-use std::hint::black_box;
 
 use reknit_tcp::seams::{AckAction, AckPolicy, Arrival, Plugin, Reading, RxFacts};
 use reknit_tcp::seq::Offset;
@@ -28,12 +25,12 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::ticks::expiry;
-use crate::part::{Algorithm, Part};
+use crate::algorithm::Algorithm;
 
 /// Parameters.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
-pub struct Config {
+pub struct LinuxAcksConfig {
     /// Segments that are acknowledged one by one at the start of a connection and after a duplicate.
     #[schemars(range(min = 0, max = 1000))]
     pub quick: u32,
@@ -48,9 +45,9 @@ pub struct Config {
     pub sack_segments: u32,
 }
 
-impl Default for Config {
-    fn default() -> Config {
-        Config {
+impl Default for LinuxAcksConfig {
+    fn default() -> LinuxAcksConfig {
+        LinuxAcksConfig {
             quick: 16,
             min_delay: Duration::from_millis(40),
             max_delay: Duration::from_millis(200),
@@ -60,12 +57,7 @@ impl Default for Config {
     }
 }
 
-impl Algorithm for Config {
-    const NAME: &'static str = "linux-acks";
-    const SOURCE: &'static str = include_str!("acks.rs");
-}
-
-impl Part<dyn AckPolicy> for Config {
+impl Algorithm<dyn AckPolicy> for LinuxAcksConfig {
     fn build(&self) -> Box<dyn AckPolicy> {
         Box::new(Acks {
             config: self.clone(),
@@ -90,7 +82,7 @@ const FEW_BLOCKS: usize = 2;
 
 #[derive(Debug)]
 struct Acks {
-    config: Config,
+    config: LinuxAcksConfig,
     /// Bytes in order since the last ACK.
     unacknowledged: Bytes,
     /// Quick ACKs left.
@@ -166,11 +158,7 @@ impl Acks {
     }
 }
 
-impl Plugin for Acks {
-    fn read_ahead(&self) {
-        black_box(&(self.config.min_delay, self.unacknowledged, self.last_data, self.pushed));
-    }
-}
+impl Plugin for Acks {}
 
 impl AckPolicy for Acks {
     fn on_data(&mut self, rx: &RxFacts<'_>) -> AckAction {

@@ -10,7 +10,7 @@
 //!   before the reduction.
 //! - 4: a timeout resets the curve.
 //! - 5: an undo does not restore the curve.
-//! - 6: HyStart (`base/hystart.rs`) includes the ACK train. It runs in the first slow start and in slow start after a
+//! - 6: HyStart includes the ACK train. It runs in the first slow start and in slow start after a
 //!   timeout.
 //! - 7: segments count as delivered when they are newly acknowledged or SACKed. While the degree of reordering
 //!   ([`super::reordering`]) is 3, only ACKs that advance SND.UNA let the window grow. Duplicates reported by a DSACK
@@ -18,17 +18,15 @@
 //! - 8: RTT samples from the first second of an epoch do not update the minimum RTT.
 //! - 9: in slow start, the window grows up to twice what is in flight, otherwise only if it is full (RFC 7661).
 
-use std::hint::black_box;
-
 use reknit_tcp::facts::{AckFacts, Context, SendState, Turn, Window};
-use reknit_tcp::seams::{CongestionControl, Plugin, Reduction};
+use reknit_tcp::seams::{CongestionControl, CongestionControlTraits, Plugin, Reduction};
 use reknit_units::{Bytes, Duration, Instant, Segments};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::undo::duplicated;
+use crate::algorithm::Algorithm;
 use crate::base::hystart::HyStart;
-use crate::part::{Algorithm, Part};
 
 /// While cwnd does not change, the curve is recomputed at most this often.
 const RECOMPUTE: Duration = Duration::from_micros(31_250);
@@ -40,7 +38,7 @@ const IN_ORDER: Segments = Segments(3);
 /// Parameters.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
-pub struct Config {
+pub struct LinuxCubicConfig {
     /// C in 1/1024 segments per second cubed.
     #[schemars(range(min = 1, max = 4096))]
     pub c: u64,
@@ -55,18 +53,13 @@ pub struct Config {
     pub hystart: bool,
 }
 
-impl Default for Config {
-    fn default() -> Config {
-        Config { c: 410, beta: 717, fast_convergence: true, friendliness: true, hystart: true }
+impl Default for LinuxCubicConfig {
+    fn default() -> LinuxCubicConfig {
+        LinuxCubicConfig { c: 410, beta: 717, fast_convergence: true, friendliness: true, hystart: true }
     }
 }
 
-impl Algorithm for Config {
-    const NAME: &'static str = "linux-cubic";
-    const SOURCE: &'static str = include_str!("cubic.rs");
-}
-
-impl Part<dyn CongestionControl> for Config {
+impl Algorithm<dyn CongestionControl> for LinuxCubicConfig {
     fn build(&self) -> Box<dyn CongestionControl> {
         Box::new(Cubic {
             config: self.clone(),
@@ -108,7 +101,7 @@ struct Curve {
 
 #[derive(Debug)]
 struct Cubic {
-    config: Config,
+    config: LinuxCubicConfig,
     curve: Curve,
     /// The smallest RTT.
     min_rtt: Option<Duration>,
@@ -229,6 +222,11 @@ impl Cubic {
 }
 
 impl CongestionControl for Cubic {
+    /// The initial window is kept if the SYN was retransmitted once: the first timeout of 1 s is often too short.
+    fn traits(&self) -> CongestionControlTraits {
+        CongestionControlTraits { tolerated_syn_losses: 1, ..CongestionControlTraits::default() }
+    }
+
     fn on_ack(&mut self, cx: &Context<'_>, ack: &AckFacts<'_>) -> Window {
         self.resume(cx.now);
         let leaves = ack.rtt.is_some_and(|rtt| self.take_rtt(cx, rtt));
@@ -257,11 +255,6 @@ impl CongestionControl for Cubic {
         if snd.in_slow_start() { Bytes(snd.cwnd.0 / 2) } else { snd.cwnd - snd.smss }
     }
 
-    /// The initial window is kept if the SYN was retransmitted once: the first timeout of 1 s is often too short.
-    fn tolerated_syn_losses(&self) -> u32 {
-        1
-    }
-
     /// Rule 1.
     fn ssthresh(&mut self, cx: &Context<'_>, _reduction: &Reduction) -> Bytes {
         let cwnd = cx.snd.cwnd.0 / cx.snd.smss.0;
@@ -279,10 +272,6 @@ impl CongestionControl for Cubic {
 }
 
 impl Plugin for Cubic {
-    fn read_ahead(&self) {
-        black_box(&(self.unused_since, self.min_rtt));
-    }
-
     /// Rule 4.
     fn on_turn(&mut self, _cx: &Context<'_>, turn: Turn) {
         match turn {
@@ -304,7 +293,7 @@ mod tests {
 
     fn cubic() -> Cubic {
         Cubic {
-            config: Config::default(),
+            config: LinuxCubicConfig::default(),
             curve: Curve::default(),
             min_rtt: Some(Duration::from_millis(100)),
             hystart: None,

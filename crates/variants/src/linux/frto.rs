@@ -20,19 +20,14 @@ use reknit_units::{Bytes, Segments};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::part::{Algorithm, Part};
+use crate::algorithm::Algorithm;
 
 /// No parameters.
 #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct Config {}
+pub struct LinuxFrtoConfig {}
 
-impl Algorithm for Config {
-    const NAME: &'static str = "linux-frto";
-    const SOURCE: &'static str = include_str!("frto.rs");
-}
-
-impl Part<dyn TimeoutRecovery> for Config {
+impl Algorithm<dyn TimeoutRecovery> for LinuxFrtoConfig {
     fn build(&self) -> Box<dyn TimeoutRecovery> {
         Box::new(Frto { watch: Watch::default() })
     }

@@ -17,3 +17,8 @@ mod ticks;
 pub mod transmit;
 pub mod undo;
 pub(crate) mod variant;
+
+use crate::variant::Variant;
+
+/// The variants, in the order of lists.
+pub const VARIANTS: &[Variant] = &[variant::VARIANT];

@@ -12,27 +12,25 @@
 //! - 5: at the end of recovery cwnd is ssthresh, and the ACK that ends recovery lets it grow.
 
 use reknit_tcp::facts::{AckFacts, Context};
-use reknit_tcp::seams::{FastRecovery, Plugin};
+use reknit_tcp::seams::{FastRecovery, FastRecoveryTraits, Plugin};
 use reknit_units::{Bytes, Segments};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::cubic::delivered;
-use crate::part::{Algorithm, Part};
+use crate::algorithm::Algorithm;
 use crate::rule::{NEEDS_SACK, Rule};
 
 /// No parameters.
 #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct Config {}
+pub struct LinuxPrrConfig {}
 
-impl Algorithm for Config {
-    const NAME: &'static str = "linux-prr";
-    const SOURCE: &'static str = include_str!("prr.rs");
-    const RULES: &'static [Rule] = &[NEEDS_SACK];
-}
+impl Algorithm<dyn FastRecovery> for LinuxPrrConfig {
+    fn rules(&self) -> &'static [Rule] {
+        &[NEEDS_SACK]
+    }
 
-impl Part<dyn FastRecovery> for Config {
     fn build(&self) -> Box<dyn FastRecovery> {
         Box::new(Prr { delivered: 0, out: Bytes::ZERO, prior_cwnd: 1, lost_so_far: Bytes::ZERO })
     }
@@ -75,6 +73,10 @@ impl Prr {
 impl Plugin for Prr {}
 
 impl FastRecovery for Prr {
+    fn traits(&self) -> FastRecoveryTraits {
+        FastRecoveryTraits { grows_on_exit: true, ..FastRecoveryTraits::default() }
+    }
+
     fn enter(&mut self, cx: &Context<'_>, ack: Option<&AckFacts<'_>>) -> Bytes {
         let before = cx.snd.snapshot.map_or(cx.snd.recovery_window, |snapshot| snapshot.cwnd);
         self.prior_cwnd = (before.0 / cx.snd.smss.0).max(1);
@@ -100,9 +102,5 @@ impl FastRecovery for Prr {
 
     fn exit(&mut self, cx: &Context<'_>) -> Bytes {
         cx.snd.recovery_window
-    }
-
-    fn grows_on_exit(&self) -> bool {
-        true
     }
 }

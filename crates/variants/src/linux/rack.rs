@@ -12,7 +12,7 @@
 //! - 4: a retransmission that is acknowledged cumulatively counts only if the echoed timestamp does not belong to an
 //!   earlier transmission.
 //! - 5: there is one timer. While the reordering timer runs, the retransmission timer does not. The reordering timer
-//!   expires 2 ms later than in RFC 8985 (observed), and it has the ticks of the kernel (`linux/ticks.rs`), like the
+//!   expires 2 ms later than in RFC 8985 (observed), and it has the ticks of the kernel, like the
 //!   probe timeout.
 //! - 6: after a timeout, the loss of a retransmission begins a recovery.
 //! - 7: the probe timeout is 2 SRTT plus 2 ms, or plus 200 ms if a single segment is in flight.
@@ -30,11 +30,9 @@
 //!   segments, so that the work for each ACK is bounded.
 //! - 14: the RTT of the handshake is a sample of the minimum RTT, often the lowest, because a SYN is small.
 
-use std::hint::black_box;
-
 use reknit_tcp::facts::{AckFacts, Context, Phase, TIMESTAMP_TICK, Turn};
 use reknit_tcp::scoreboard::{Cause, Record, SegId};
-use reknit_tcp::seams::{LateAcks, LossDetector, Plugin, Verdicts};
+use reknit_tcp::seams::{LateAcks, LossDetector, LossDetectorTraits, Plugin, Verdicts};
 use reknit_tcp::seq::Offset;
 use reknit_units::{Duration, Instant, Segments};
 use schemars::JsonSchema;
@@ -43,7 +41,7 @@ use serde::{Deserialize, Serialize};
 use super::reordering::lowest_overtaken;
 use super::ticks::expiry;
 use super::undo::{FirstRetransmission, duplicated};
-use crate::part::{Algorithm, Part};
+use crate::algorithm::Algorithm;
 use crate::rule::{NEEDS_SACK, Rule};
 use crate::seam::Seam;
 use crate::time::overtaking::{Overtaking, WindowedMin};
@@ -54,7 +52,7 @@ const MAX_STEPS: u64 = 255;
 /// Parameters.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
-pub struct Config {
+pub struct LinuxRackConfig {
     /// Recoveries without a DSACK after which the reordering window falls back to one step.
     #[schemars(range(min = 0, max = 1_000_000))]
     pub persist: u32,
@@ -68,9 +66,9 @@ pub struct Config {
     pub tlp: bool,
 }
 
-impl Default for Config {
-    fn default() -> Config {
-        Config {
+impl Default for LinuxRackConfig {
+    fn default() -> LinuxRackConfig {
+        LinuxRackConfig {
             persist: 16,
             min_rtt_window: Duration::from_secs(300),
             slack: Duration::from_millis(2),
@@ -80,13 +78,11 @@ impl Default for Config {
     }
 }
 
-impl Algorithm for Config {
-    const NAME: &'static str = "linux-rack";
-    const SOURCE: &'static str = include_str!("rack.rs");
-    const RULES: &'static [Rule] = &[Rule::Only(Seam::Postponement, &[]), Rule::Waits, NEEDS_SACK];
-}
+impl Algorithm<dyn LossDetector> for LinuxRackConfig {
+    fn rules(&self) -> &'static [Rule] {
+        &[Rule::Only(Seam::Postponement, &[]), Rule::Waits, NEEDS_SACK]
+    }
 
-impl Part<dyn LossDetector> for Config {
     fn build(&self) -> Box<dyn LossDetector> {
         Box::new(Rack {
             overtaking: Overtaking::default(),
@@ -168,7 +164,7 @@ struct Probe {
 
 #[derive(Debug)]
 struct Rack {
-    config: Config,
+    config: LinuxRackConfig,
     overtaking: Overtaking,
     /// The highest segment delivered before the current ACK.
     highest: Option<SegId>,
@@ -305,6 +301,11 @@ impl Rack {
 }
 
 impl LossDetector for Rack {
+    /// Rule 5: one timer.
+    fn traits(&self) -> LossDetectorTraits {
+        LossDetectorTraits { holds_rto: true, late_acks: LateAcks::Duplicates, ..LossDetectorTraits::default() }
+    }
+
     fn on_ack(&mut self, cx: &Context<'_>, ack: &AckFacts<'_>, verdicts: &mut Verdicts) {
         let answers_original = self.answers_original(cx, ack);
         self.undone_partly = false;
@@ -341,19 +342,9 @@ impl LossDetector for Rack {
         self.reo_timer.min(self.probe.pto)
     }
 
-    /// Rule 10.
-    fn late_acks(&self) -> LateAcks {
-        LateAcks::Duplicates
-    }
-
     /// Rule 9.
     fn holds_retransmissions(&self) -> bool {
         self.waits
-    }
-
-    /// Rule 5.
-    fn holds_rto(&self) -> bool {
-        true
     }
 
     fn on_sent(&mut self, cx: &Context<'_>, id: SegId, cause: Cause) {
@@ -381,12 +372,6 @@ impl LossDetector for Rack {
 }
 
 impl Plugin for Rack {
-    fn read_ahead(&self) {
-        black_box(&(self.highest, self.reo_timer, self.probe.pto, self.steps.quarters, self.steps.grown, self.waits));
-        self.overtaking.read_ahead();
-        black_box(&(self.min_rtt.get(), self.config.tlp));
-    }
-
     fn on_turn(&mut self, cx: &Context<'_>, turn: Turn) {
         self.waits = false;
         match turn {

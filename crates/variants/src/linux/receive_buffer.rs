@@ -17,15 +17,13 @@
 //! **Departure.** When a gap is filled, the kernel acknowledges before the application reads, and announces the rest of the
 //! window with the next ACK. The simulated application reads first.
 
-use std::hint::black_box;
-
 use reknit_tcp::seams::{Plugin, Reading, ReceiveBuffer, RxFacts, Space};
 use reknit_tcp::seq::Offset;
 use reknit_units::{Bytes, Instant};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::part::{Algorithm, Part};
+use crate::algorithm::Algorithm;
 
 /// Segments of the initial window, the most that is expected in the first round trip (RFC 6928).
 const FIRST_ROUND: u64 = 10;
@@ -36,7 +34,7 @@ const LARGEST: u64 = 1 << 31;
 /// Parameters.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
-pub struct Config {
+pub struct LinuxReceiveBufferConfig {
     /// The initial size of the buffer (`tcp_rmem[1]`), in bytes of memory.
     #[schemars(range(min = 4096, max = 1_073_741_824))]
     pub initial: u32,
@@ -45,18 +43,13 @@ pub struct Config {
     pub segment_memory: u32,
 }
 
-impl Default for Config {
-    fn default() -> Config {
-        Config { initial: 131_072, segment_memory: 2304 }
+impl Default for LinuxReceiveBufferConfig {
+    fn default() -> LinuxReceiveBufferConfig {
+        LinuxReceiveBufferConfig { initial: 131_072, segment_memory: 2304 }
     }
 }
 
-impl Algorithm for Config {
-    const NAME: &'static str = "linux-receive-buffer";
-    const SOURCE: &'static str = include_str!("receive_buffer.rs");
-}
-
-impl Part<dyn ReceiveBuffer> for Config {
+impl Algorithm<dyn ReceiveBuffer> for LinuxReceiveBufferConfig {
     fn build(&self) -> Box<dyn ReceiveBuffer> {
         Box::new(Buffer {
             config: self.clone(),
@@ -72,7 +65,7 @@ impl Part<dyn ReceiveBuffer> for Config {
 /// Sizes in bytes of data. Every connection has one, so they are small numbers.
 #[derive(Debug)]
 struct Buffer {
-    config: Config,
+    config: LinuxReceiveBufferConfig,
     /// The window that may be announced (`rcv_ssthresh`).
     window: u32,
     /// How much data the buffer can hold (`window_clamp`).
@@ -129,11 +122,7 @@ impl Buffer {
     }
 }
 
-impl Plugin for Buffer {
-    fn read_ahead(&self) {
-        black_box(&(self.window, self.from));
-    }
-}
+impl Plugin for Buffer {}
 
 impl ReceiveBuffer for Buffer {
     /// Rule 1.
@@ -156,11 +145,6 @@ impl ReceiveBuffer for Buffer {
 
     fn largest_window(&self) -> Bytes {
         Bytes(u64::from(self.window))
-    }
-
-    /// Rule 5.
-    fn rounds_up(&self) -> bool {
-        true
     }
 }
 
@@ -186,7 +170,7 @@ mod tests {
 
     impl Receiver {
         fn new() -> Receiver {
-            let mut buffer = Config::default().build();
+            let mut buffer = LinuxReceiveBufferConfig::default().build();
             assert_eq!(buffer.initial(Bytes(SMSS)), Bytes(FIRST));
             Receiver { buffer, tcp: Tcp::default(), rcv_nxt: 0 }
         }

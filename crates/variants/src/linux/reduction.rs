@@ -12,19 +12,14 @@ use reknit_tcp::seams::{CongestionControl, LossResponse, Plugin, Reduction};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::part::{Algorithm, Part};
+use crate::algorithm::Algorithm;
 
 /// No parameters.
 #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct Config {}
+pub struct LinuxReductionConfig {}
 
-impl Algorithm for Config {
-    const NAME: &'static str = "linux-reduction";
-    const SOURCE: &'static str = include_str!("reduction.rs");
-}
-
-impl Part<dyn LossResponse> for Config {
+impl Algorithm<dyn LossResponse> for LinuxReductionConfig {
     fn build(&self) -> Box<dyn LossResponse> {
         Box::new(LinuxReduction)
     }

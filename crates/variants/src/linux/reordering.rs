@@ -15,8 +15,6 @@
 //! **Departure.** Rule 2 compares the timestamp with the retransmission of that segment; Linux compares it with the
 //! first retransmission of the episode.
 
-use std::hint::black_box;
-
 use reknit_tcp::facts::{AckFacts, Context, Phase, TIMESTAMP_TICK, Turn};
 use reknit_tcp::scoreboard::{Record, SegId};
 use reknit_tcp::seams::{DupThresh, Plugin};
@@ -24,12 +22,12 @@ use reknit_units::Segments;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::part::{Algorithm, Part};
+use crate::algorithm::Algorithm;
 
 /// Parameters.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
-pub struct Config {
+pub struct LinuxReorderingConfig {
     /// The initial degree (`tcp_reordering`).
     #[schemars(range(min = 1, max = 1000))]
     pub initial: Segments,
@@ -38,18 +36,13 @@ pub struct Config {
     pub max: Segments,
 }
 
-impl Default for Config {
-    fn default() -> Config {
-        Config { initial: Segments(3), max: Segments(300) }
+impl Default for LinuxReorderingConfig {
+    fn default() -> LinuxReorderingConfig {
+        LinuxReorderingConfig { initial: Segments(3), max: Segments(300) }
     }
 }
 
-impl Algorithm for Config {
-    const NAME: &'static str = "linux-reordering";
-    const SOURCE: &'static str = include_str!("reordering.rs");
-}
-
-impl Part<dyn DupThresh> for Config {
+impl Algorithm<dyn DupThresh> for LinuxReorderingConfig {
     fn build(&self) -> Box<dyn DupThresh> {
         Box::new(Degree { learned: self.initial, highest: None, in_episode: false, config: self.clone() })
     }
@@ -57,7 +50,7 @@ impl Part<dyn DupThresh> for Config {
 
 #[derive(Debug)]
 struct Degree {
-    config: Config,
+    config: LinuxReorderingConfig,
     learned: Segments,
     /// The highest segment delivered before the current ACK.
     highest: Option<SegId>,
@@ -105,10 +98,6 @@ impl DupThresh for Degree {
 }
 
 impl Plugin for Degree {
-    fn read_ahead(&self) {
-        black_box(&(self.learned, self.highest));
-    }
-
     /// Rule 3.
     fn on_turn(&mut self, cx: &Context<'_>, turn: Turn) {
         if let Turn::Timeout { .. } = turn

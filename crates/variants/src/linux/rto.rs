@@ -11,12 +11,10 @@
 //! - 4: four deviations are at least `tcp_rto_min_us`, 200 ms, so the timeout is never below SRTT + 200 ms.
 //! - 5: the timer is restarted when the first segment is retransmitted, and on a SACK for data that was sent before
 //!   that.
-//! - 6: the timer has the ticks of the kernel (`linux/ticks.rs`): it expires up to 8 ms later, from 252 ms on up to 36 ms
+//! - 6: the timer has the ticks of the kernel: it expires up to 8 ms later, from 252 ms on up to 36 ms
 //!   later.
 //!
 //! RFC 6298 §2.4 requires a timeout of at least one second; Linux instead adds at least 200 ms to SRTT.
-
-use std::hint::black_box;
 
 use reknit_tcp::Config as Tcp;
 use reknit_tcp::facts::{AckFacts, Context};
@@ -28,28 +26,23 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::ticks::expiry;
-use crate::part::{Algorithm, Part};
+use crate::algorithm::Algorithm;
 
 /// Parameters.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
-pub struct Config {
+pub struct LinuxRtoConfig {
     /// The minimum of four deviations (`tcp_rto_min_us`).
     pub min: Duration,
 }
 
-impl Default for Config {
-    fn default() -> Config {
-        Config { min: Duration::from_millis(200) }
+impl Default for LinuxRtoConfig {
+    fn default() -> LinuxRtoConfig {
+        LinuxRtoConfig { min: Duration::from_millis(200) }
     }
 }
 
-impl Algorithm for Config {
-    const NAME: &'static str = "linux-rto";
-    const SOURCE: &'static str = include_str!("rto.rs");
-}
-
-impl Part<dyn RtoEstimator> for Config {
+impl Algorithm<dyn RtoEstimator> for LinuxRtoConfig {
     fn build(&self) -> Box<dyn RtoEstimator> {
         Box::new(Rto { min: self.min, estimate: None })
     }
@@ -125,11 +118,7 @@ fn sacked_sample(cx: &Context<'_>, ack: &AckFacts<'_>) -> Option<Duration> {
     first.map(|record| cx.now.since(record.first_sent))
 }
 
-impl Plugin for Rto {
-    fn read_ahead(&self) {
-        black_box(&(self.min, self.estimate.as_ref().map(|e| (e.srtt, e.round_end))));
-    }
-}
+impl Plugin for Rto {}
 
 impl RtoEstimator for Rto {
     fn on_ack(&mut self, cx: &Context<'_>, ack: &AckFacts<'_>) -> bool {

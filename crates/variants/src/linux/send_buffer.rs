@@ -4,7 +4,7 @@
 //! - 1: the size counts memory. It is enough for two windows of full segments, three with BBR, and at most `tcp_wmem[2]`. A window
 //!   counts here as at least the initial one, and as one more than the learned degree of reordering. The size never shrinks.
 //! - 2: it grows only when an ACK leaves room in the window, or if that ACK let more than one batch be sent
-//!   (`base/batches.rs`).
+//!  .
 //! - 3: an application that waits for room is woken when a third of the buffer is free.
 //! - 4: it fills packets of up to half of the largest window that the peer has announced, at most 64 KiB, in full segments. Packets
 //!   are divided when they are sent. It goes on with the last packet whether there is room or not, and begins another
@@ -15,15 +15,13 @@
 //!
 //! **Departures.** The application is woken, and writes, without delay. Batches in flight are taken to have two segments.
 
-use std::hint::black_box;
-
 use reknit_tcp::facts::Context;
 use reknit_tcp::seams::{Fill, Plugin, SendBuffer, SendQueue};
 use reknit_units::Bytes;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::part::{Algorithm, Part};
+use crate::algorithm::Algorithm;
 
 /// Segments of the initial window (RFC 6928).
 const INITIAL_WINDOW: u64 = 10;
@@ -35,7 +33,7 @@ const LARGEST_PACKET: u64 = 64 << 10;
 /// Parameters.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
-pub struct Config {
+pub struct LinuxSendBufferConfig {
     /// How many windows the buffer can hold.
     #[schemars(range(min = 1, max = 16))]
     pub windows: u32,
@@ -50,18 +48,13 @@ pub struct Config {
     pub packet_memory: u32,
 }
 
-impl Default for Config {
-    fn default() -> Config {
-        Config { windows: 2, max: 4 << 20, segment_memory: 2304, packet_memory: 832 }
+impl Default for LinuxSendBufferConfig {
+    fn default() -> LinuxSendBufferConfig {
+        LinuxSendBufferConfig { windows: 2, max: 4 << 20, segment_memory: 2304, packet_memory: 832 }
     }
 }
 
-impl Algorithm for Config {
-    const NAME: &'static str = "linux-send-buffer";
-    const SOURCE: &'static str = include_str!("send_buffer.rs");
-}
-
-impl Part<dyn SendBuffer> for Config {
+impl Algorithm<dyn SendBuffer> for LinuxSendBufferConfig {
     fn build(&self) -> Box<dyn SendBuffer> {
         Box::new(Buffer { config: self.clone(), size: 0 })
     }
@@ -69,7 +62,7 @@ impl Part<dyn SendBuffer> for Config {
 
 #[derive(Debug)]
 struct Buffer {
-    config: Config,
+    config: LinuxSendBufferConfig,
     /// In bytes of memory (`sk_sndbuf`).
     size: u64,
 }
@@ -103,11 +96,7 @@ fn packet(cx: &Context<'_>) -> Bytes {
     Bytes((most - most % smss).max(smss))
 }
 
-impl Plugin for Buffer {
-    fn read_ahead(&self) {
-        black_box(self.size);
-    }
-}
+impl Plugin for Buffer {}
 
 impl SendBuffer for Buffer {
     /// Rule 3.
@@ -161,10 +150,10 @@ mod tests {
     }
 
     fn buffer(size: u64) -> Buffer {
-        Buffer { config: Config::default(), size }
+        Buffer { config: LinuxSendBufferConfig::default(), size }
     }
 
-    fn size_for(snd: &SendState, room: u64, config: Config) -> u64 {
+    fn size_for(snd: &SendState, room: u64, config: LinuxSendBufferConfig) -> u64 {
         let mut buffer = Buffer { config, size: 0 };
         with(snd, |cx| buffer.grow(cx, Bytes(room * SMSS)));
         buffer.size
@@ -173,12 +162,15 @@ mod tests {
     /// Rule 1: sizes that `ss -tm` showed.
     #[test]
     fn the_size_follows_the_window_and_the_degree_of_reordering() {
-        assert_eq!(size_for(&state(4, 0), 0, Config::default()), 46_080);
-        assert_eq!(size_for(&state(24, 0), 0, Config::default()), 110_592);
-        assert_eq!(size_for(&state(10, 0), 0, Config { windows: 3, ..Config::default() }), 69_120);
+        assert_eq!(size_for(&state(4, 0), 0, LinuxSendBufferConfig::default()), 46_080);
+        assert_eq!(size_for(&state(24, 0), 0, LinuxSendBufferConfig::default()), 110_592);
+        assert_eq!(
+            size_for(&state(10, 0), 0, LinuxSendBufferConfig { windows: 3, ..LinuxSendBufferConfig::default() }),
+            69_120
+        );
         let reordering = SendState { dup_thresh: Segments(12), ..state(9, 0) };
-        assert_eq!(size_for(&reordering, 0, Config::default()), 59_904);
-        assert_eq!(size_for(&state(10_000, 0), 0, Config::default()), 4 << 20);
+        assert_eq!(size_for(&reordering, 0, LinuxSendBufferConfig::default()), 59_904);
+        assert_eq!(size_for(&state(10_000, 0), 0, LinuxSendBufferConfig::default()), 4 << 20);
     }
 
     /// Rule 1: a smaller window leaves the size as it is.

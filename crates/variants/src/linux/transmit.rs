@@ -3,28 +3,23 @@
 //! **Rules.**
 //! - 1: cwnd limits the pipe in every state, not just in recovery (RFC 6675 §5). A segment that was sent twice counts
 //!   twice if both copies may be in flight.
-//! - 2: segments leave in pairs (`base/batches.rs`).
+//! - 2: segments leave in pairs.
 
 use reknit_tcp::facts::{AckFacts, Context};
-use reknit_tcp::seams::{Batch, LimitedTransmit, Plugin};
+use reknit_tcp::seams::{Batch, LimitedTransmit, LimitedTransmitTraits, Plugin};
 use reknit_units::{Bytes, Duration};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::algorithm::Algorithm;
 use crate::base::batches;
-use crate::part::{Algorithm, Part};
 
 /// No parameters.
 #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct Config {}
+pub struct LinuxInFlightConfig {}
 
-impl Algorithm for Config {
-    const NAME: &'static str = "linux-in-flight";
-    const SOURCE: &'static str = include_str!("transmit.rs");
-}
-
-impl Part<dyn LimitedTransmit> for Config {
+impl Algorithm<dyn LimitedTransmit> for LinuxInFlightConfig {
     fn build(&self) -> Box<dyn LimitedTransmit> {
         Box::new(InFlight)
     }
@@ -36,12 +31,12 @@ struct InFlight;
 impl Plugin for InFlight {}
 
 impl LimitedTransmit for InFlight {
-    fn flight_limit(&mut self, _cx: &Context<'_>, _ack: &AckFacts<'_>) -> Bytes {
-        Bytes::ZERO
+    fn traits(&self) -> LimitedTransmitTraits {
+        LimitedTransmitTraits { spends_by_pipe: true, ..LimitedTransmitTraits::default() }
     }
 
-    fn spends_by_pipe(&self) -> bool {
-        true
+    fn flight_limit(&mut self, _cx: &Context<'_>, _ack: &AckFacts<'_>) -> Bytes {
+        Bytes::ZERO
     }
 
     /// Rule 2.

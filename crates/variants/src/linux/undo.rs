@@ -22,8 +22,6 @@
 //! after rule 2 by timestamps. Otherwise they stay, and begin the next recovery. The state of the congestion control is
 //! not restored.
 
-use std::hint::black_box;
-
 use reknit_tcp::facts::{AckFacts, Context, Dsack, Phase, Snapshot, Spurious, TIMESTAMP_TICK, Trigger, Turn, Window};
 use reknit_tcp::scoreboard::{Cause, SegId};
 use reknit_tcp::seams::{LossMarks, Plugin, SpuriousDetector, SpuriousResponse, Undo};
@@ -32,21 +30,15 @@ use reknit_units::{Bytes, Instant, Segments};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::algorithm::Algorithm;
 use crate::linux::frto::Watch;
-use crate::part::{Algorithm, Part};
 
 /// No parameters.
 #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct Config {}
+pub struct LinuxUndoConfig {}
 
-impl Algorithm for Config {
-    const NAME: &'static str = "linux-undo";
-    const SOURCE: &'static str = include_str!("undo.rs");
-    const ABOUT: &'static str = "Detects a spurious reduction by DSACK, timestamps or F-RTO, as Linux does";
-}
-
-impl Part<dyn SpuriousDetector> for Config {
+impl Algorithm<dyn SpuriousDetector> for LinuxUndoConfig {
     fn build(&self) -> Box<dyn SpuriousDetector> {
         Box::new(Evidence {
             episode: None,
@@ -205,10 +197,6 @@ impl SpuriousDetector for Evidence {
 }
 
 impl Plugin for Evidence {
-    fn read_ahead(&self) {
-        black_box(&(self.episode.is_some(), self.high_seq, self.probe_under_way));
-    }
-
     fn on_turn(&mut self, cx: &Context<'_>, turn: Turn) {
         match turn {
             Turn::EnterRecovery => {
@@ -235,15 +223,9 @@ impl Plugin for Evidence {
 /// The response. No parameters.
 #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct ResponseConfig {}
+pub struct LinuxUndoResponseConfig {}
 
-impl Algorithm for ResponseConfig {
-    const NAME: &'static str = "linux-undo-response";
-    const SOURCE: &'static str = include_str!("undo.rs");
-    const ABOUT: &'static str = "Restores cwnd and ssthresh, as Linux does";
-}
-
-impl Part<dyn SpuriousResponse> for ResponseConfig {
+impl Algorithm<dyn SpuriousResponse> for LinuxUndoResponseConfig {
     fn build(&self) -> Box<dyn SpuriousResponse> {
         Box::new(Response)
     }

@@ -5,22 +5,20 @@
 //! 6298.
 //!
 //! **What it changes.** Everything that the other variants change one at a time: loss detection by time
-//! (`linux/rack.rs`), a learned degree of reordering (`linux/reordering.rs`), undo by DSACK, timestamps and F-RTO
-//! (`linux/undo.rs`, `linux/frto.rs`), proportional rate reduction (`linux/prr.rs`), CUBIC with HyStart
-//! (`linux/cubic.rs`), a timeout of SRTT plus at least 200 ms (`linux/rto.rs`), transmission limited by the data in
-//! flight (`linux/transmit.rs`), a send buffer that grows with the window (`linux/send_buffer.rs`), quick ACKs and compressed SACKs (`linux/acks.rs`), a receive window that grows with what
-//! the application reads (`linux/receive_buffer.rs`).
+//! (`linux-rack`), a learned degree of reordering (`linux-reordering`), undo by DSACK, timestamps and F-RTO
+//! (`linux-undo`, `linux-frto`), proportional rate reduction (`linux-prr`), CUBIC with HyStart (`linux-cubic`), a
+//! timeout of SRTT plus at least 200 ms (`linux-rto`), transmission limited by the data in flight (`linux-in-flight`),
+//! a send buffer that grows with the window (`linux-send-buffer`), quick ACKs and compressed SACKs (`linux-acks`), a
+//! receive window that grows with what the application reads (`linux-receive-buffer`).
 //!
-//! **Rules.** Each file lists its own, with the section of the RFC or with what was observed of the kernel.
+//! **Rules.** Each algorithm has its own, with the section of the RFC or with what was observed of the kernel.
 //!
-//! **Departures.** Each file lists its own.
+//! **Departures.** Those of its algorithms.
 //!
 //! **Reproduces.** `kernel:cubic` of the testbed, on random paths.
 //!
 //! **Status.** Partial: the kernel changes from version to version, and this is a model of one, compared with its
 //! traces.
-
-use std::sync::Arc;
 
 use reknit_tcp::Config as Tcp;
 use reknit_tcp::config::Paws;
@@ -28,6 +26,7 @@ use reknit_units::Duration;
 
 use super::{acks, cubic, frto, prr, rack, receive_buffer, reduction, reordering, rto, send_buffer, transmit, undo};
 use crate::composition::Composition;
+use crate::pages;
 use crate::variant::{Side, Status, Variant};
 
 /// The registry entry.
@@ -39,20 +38,21 @@ pub(crate) const VARIANT: Variant = Variant {
     side: Side::Both,
     peer_needs: "SACK, DSACK, timestamps",
     status: Status::Partial,
+    page: &pages::LINUX_VARIANT,
     compose: || Composition {
-        loss_detector: Arc::new(rack::Config::default()),
-        dup_thresh: Arc::new(reordering::Config::default()),
-        spurious_detectors: vec![Arc::new(undo::Config::default())],
-        spurious_response: Arc::new(undo::ResponseConfig::default()),
-        loss_response: Arc::new(reduction::Config::default()),
-        fast_recovery: Arc::new(prr::Config::default()),
-        timeout_recovery: Arc::new(frto::Config::default()),
-        rto_estimator: Arc::new(rto::Config::default()),
-        limited_transmit: Arc::new(transmit::Config::default()),
-        congestion_control: Arc::new(cubic::Config::default()),
-        send_buffers: vec![Arc::new(send_buffer::Config::default())],
-        ack_policy: Arc::new(acks::Config::default()),
-        receive_buffers: vec![Arc::new(receive_buffer::Config::default())],
+        loss_detector: rack::LinuxRackConfig::default().into(),
+        dup_thresh: reordering::LinuxReorderingConfig::default().into(),
+        spurious_detectors: vec![undo::LinuxUndoConfig::default().into()],
+        spurious_response: undo::LinuxUndoResponseConfig::default().into(),
+        loss_response: reduction::LinuxReductionConfig::default().into(),
+        fast_recovery: prr::LinuxPrrConfig::default().into(),
+        timeout_recovery: frto::LinuxFrtoConfig::default().into(),
+        rto_estimator: rto::LinuxRtoConfig::default().into(),
+        limited_transmit: transmit::LinuxInFlightConfig::default().into(),
+        congestion_control: cubic::LinuxCubicConfig::default().into(),
+        send_buffers: vec![send_buffer::LinuxSendBufferConfig::default().into()],
+        ack_policy: acks::LinuxAcksConfig::default().into(),
+        receive_buffers: vec![receive_buffer::LinuxReceiveBufferConfig::default().into()],
         options: Some(options),
         ..Composition::default()
     },

@@ -18,7 +18,7 @@
 //! - 5: if the second one does not arrive, an ACK is sent when the timer expires.
 //!
 //! **Departures.** The survey does not say how a retransmission is recognized: here by its bit if the connection has
-//! one, otherwise by its timestamp, otherwise by the age of the gap (`base/arrivals.rs`). The timer is 40 ms, not the
+//! one, otherwise by its timestamp, otherwise by the age of the gap. The timer is 40 ms, not the
 //! 200 ms of the delayed ACK, which would stall small windows.
 //!
 //! The scheme mainly helps senders without SACK: the second duplicate ACK tells a sender with SACK of four segments
@@ -29,36 +29,20 @@
 //! **Status.** Partial: the survey (§6.1.1), the only source, gives the rules but not the timer, nor how a retransmission
 //! is recognized. A wrong judgment delays the ACK of a retransmission by the timer.
 
-use std::sync::Arc;
-
 use reknit_tcp::seams::{AckAction, AckPolicy, Arrival, Plugin, RxFacts};
 use reknit_units::{Duration, Segments};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::algorithm::Algorithm;
 use crate::base::arrivals::Arrivals;
 use crate::base::delayed_ack;
-use crate::composition::Composition;
-use crate::part::{Algorithm, Part};
 use crate::rule::Rule;
-use crate::variant::{Side, Status, Variant};
-
-/// The registry entry.
-pub(crate) const VARIANT: Variant = Variant {
-    name: "lpc-receiver",
-    aliases: &[],
-    summary: "the receiver sends a duplicate ACK for every second out-of-order segment, or after 40 ms",
-    source: "Lee, Park, Choi 2002; survey section 6.1.1",
-    side: Side::Receiver,
-    peer_needs: "nothing",
-    status: Status::Partial,
-    compose: || Composition { ack_policy: Arc::new(Config::default()), ..Composition::default() },
-};
 
 /// Parameters.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
-pub struct Config {
+pub struct DelayedDuplicatesConfig {
     /// Out-of-order segments per duplicate ACK (survey §6.1.1: 2).
     #[schemars(range(min = 1, max = 1000))]
     pub every: Segments,
@@ -66,23 +50,21 @@ pub struct Config {
     pub delay: Duration,
 }
 
-impl Default for Config {
-    fn default() -> Config {
-        Config { every: Segments(2), delay: Duration::from_millis(40) }
+impl Default for DelayedDuplicatesConfig {
+    fn default() -> DelayedDuplicatesConfig {
+        DelayedDuplicatesConfig { every: Segments(2), delay: Duration::from_millis(40) }
     }
 }
 
-impl Algorithm for Config {
-    const NAME: &'static str = "delayed-duplicates";
-    const SOURCE: &'static str = include_str!("lpc_receiver.rs");
-    const RULES: &'static [Rule] = &[Rule::Withholds];
-}
+impl Algorithm<dyn AckPolicy> for DelayedDuplicatesConfig {
+    fn rules(&self) -> &'static [Rule] {
+        &[Rule::Withholds]
+    }
 
-impl Part<dyn AckPolicy> for Config {
     fn build(&self) -> Box<dyn AckPolicy> {
         Box::new(DelayedDuplicates {
             config: self.clone(),
-            in_order: delayed_ack::Config::default().build(),
+            in_order: delayed_ack::DelayedConfig::default().build(),
             overtaking: Segments::ZERO,
             arrivals: Arrivals::default(),
         })
@@ -91,7 +73,7 @@ impl Part<dyn AckPolicy> for Config {
 
 #[derive(Debug)]
 struct DelayedDuplicates {
-    config: Config,
+    config: DelayedDuplicatesConfig,
     /// The policy for in-order segments.
     in_order: Box<dyn AckPolicy>,
     overtaking: Segments,

@@ -22,61 +22,39 @@
 //! **Status.** Partial: both sources say only that a receiver may wait 20 ms before its second duplicate ACK. When the
 //! withheld ones are sent and what they report decides whether the sender retransmits.
 
-use std::sync::Arc;
-
 use reknit_tcp::seams::{AckAction, AckPolicy, Arrival, Disclosure, Plugin, RxFacts, TimedAck};
 use reknit_tcp::seq::Offset;
-use reknit_units::{Duration, Instant, Segments};
+use reknit_units::{Duration, Instant};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::base::{delayed_ack, fixed_threshold};
-use crate::composition::Composition;
-use crate::part::{Algorithm, Part};
+use crate::algorithm::Algorithm;
+use crate::base::delayed_ack;
 use crate::rule::Rule;
-use crate::variant::{Side, Status, Variant};
-
-/// The registry entry.
-pub(crate) const VARIANT: Variant = Variant {
-    name: "paxson-rcv",
-    aliases: &[],
-    summary: "fast retransmit after 2 duplicate ACKs; the receiver sends the second one 20 ms after the first",
-    source: "Paxson 1999; Yang 2001, section 2.3.2; survey section 6.1.2",
-    side: Side::Both,
-    peer_needs: "SACK",
-    status: Status::Partial,
-    compose: || Composition {
-        dup_thresh: Arc::new(fixed_threshold::Config { dup_thresh: Segments(2) }),
-        ack_policy: Arc::new(Config::default()),
-        ..Composition::default()
-    },
-};
 
 /// Parameters.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
-pub struct Config {
+pub struct HeldDuplicatesConfig {
     /// w, the time from the first duplicate ACK to the second (thesis §2.3.2: 20 ms).
     pub wait: Duration,
 }
 
-impl Default for Config {
-    fn default() -> Config {
-        Config { wait: Duration::from_millis(20) }
+impl Default for HeldDuplicatesConfig {
+    fn default() -> HeldDuplicatesConfig {
+        HeldDuplicatesConfig { wait: Duration::from_millis(20) }
     }
 }
 
-impl Algorithm for Config {
-    const NAME: &'static str = "held-duplicates";
-    const SOURCE: &'static str = include_str!("paxson_rcv.rs");
-    const RULES: &'static [Rule] = &[Rule::Withholds];
-}
+impl Algorithm<dyn AckPolicy> for HeldDuplicatesConfig {
+    fn rules(&self) -> &'static [Rule] {
+        &[Rule::Withholds]
+    }
 
-impl Part<dyn AckPolicy> for Config {
     fn build(&self) -> Box<dyn AckPolicy> {
         Box::new(HeldDuplicates {
             config: self.clone(),
-            in_order: delayed_ack::Config::default().build(),
+            in_order: delayed_ack::DelayedConfig::default().build(),
             hole_since: None,
             held: 0,
             hidden: false,
@@ -87,7 +65,7 @@ impl Part<dyn AckPolicy> for Config {
 
 #[derive(Debug)]
 struct HeldDuplicates {
-    config: Config,
+    config: HeldDuplicatesConfig,
     /// The policy for in-order segments.
     in_order: Box<dyn AckPolicy>,
     hole_since: Option<Instant>,

@@ -35,38 +35,22 @@
 //! **Status.** Partial: the thesis gives every rule, but not the initial threshold, the number of strides kept, the gain,
 //! and the least time without arrivals. The first two change the loss while learning, the others hardly anything.
 
-use std::collections::VecDeque;
-use std::sync::Arc;
-
 use reknit_tcp::seams::{AckAction, AckPolicy, Arrival, Disclosure, Plugin, RxFacts, TimedAck};
 use reknit_tcp::seq::Offset;
 use reknit_units::{Bytes, Duration, Instant, Segments};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use std::collections::VecDeque;
 
+use crate::algorithm::Algorithm;
 use crate::base::arrivals::{Arrivals, is_longer_than_a_round_trip};
 use crate::base::delayed_ack;
-use crate::composition::Composition;
-use crate::part::{Algorithm, Part};
 use crate::rule::Rule;
-use crate::variant::{Side, Status, Variant};
-
-/// The registry entry.
-pub(crate) const VARIANT: Variant = Variant {
-    name: "yang",
-    aliases: &[],
-    summary: "the receiver withholds duplicate ACKs, and sends paced in-order ACKs once the late segment arrives",
-    source: "Yang, MIT 2001, chapters 3 and 4",
-    side: Side::Receiver,
-    peer_needs: "nothing",
-    status: Status::Partial,
-    compose: || Composition { ack_policy: Arc::new(Config { imm: 0, ..Config::default() }), ..Composition::default() },
-};
 
 /// Parameters.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
-pub struct Config {
+pub struct YangConfig {
     /// Duplicate ACKs of each epoch that are sent at once: 2, or 0 if the sender uses limited transmit (§3.2.3) or
     /// SACK, because the sender's scoreboard adds up what they report.
     #[schemars(range(min = 0, max = 1000))]
@@ -86,9 +70,9 @@ pub struct Config {
     pub max_hold: Duration,
 }
 
-impl Default for Config {
-    fn default() -> Config {
-        Config {
+impl Default for YangConfig {
+    fn default() -> YangConfig {
+        YangConfig {
             imm: 2,
             thr0: 3,
             ring: 128,
@@ -99,13 +83,11 @@ impl Default for Config {
     }
 }
 
-impl Algorithm for Config {
-    const NAME: &'static str = "yang";
-    const SOURCE: &'static str = include_str!("yang.rs");
-    const RULES: &'static [Rule] = &[Rule::Withholds];
-}
+impl Algorithm<dyn AckPolicy> for YangConfig {
+    fn rules(&self) -> &'static [Rule] {
+        &[Rule::Withholds]
+    }
 
-impl Part<dyn AckPolicy> for Config {
     fn build(&self) -> Box<dyn AckPolicy> {
         Box::new(Yang::new(self))
     }
@@ -146,7 +128,7 @@ struct Pacing {
 
 #[derive(Debug)]
 struct Yang {
-    config: Config,
+    config: YangConfig,
     /// The policy for in-order segments.
     in_order: Box<dyn AckPolicy>,
     phase: Phase,
@@ -173,9 +155,9 @@ struct Yang {
 }
 
 impl Yang {
-    fn new(config: &Config) -> Yang {
+    fn new(config: &YangConfig) -> Yang {
         Yang {
-            in_order: delayed_ack::Config::default().build(),
+            in_order: delayed_ack::DelayedConfig::default().build(),
             phase: Phase::Idle,
             count: 0,
             old_nxt: Offset::SYN,
@@ -246,12 +228,12 @@ impl Yang {
         self.note_stride(rx);
         let Phase::Hold(_) = self.phase else { return self.acknowledge(rx.now, true) };
         self.phase = Phase::Hold(rx.now + self.hold());
-        let is_told = self.count <= self.config.imm;
-        self.hidden |= !is_told;
+        let needs_loss_reports = self.count <= self.config.imm;
+        self.hidden |= !needs_loss_reports;
         if self.count > self.thresh {
-            return self.release_duplicates(rx.now, is_told);
+            return self.release_duplicates(rx.now, needs_loss_reports);
         }
-        if is_told { self.acknowledge(rx.now, true) } else { AckAction::Withhold }
+        if needs_loss_reports { self.acknowledge(rx.now, true) } else { AckAction::Withhold }
     }
 
     /// An ACK for everything received: now, or after the queued ones.
@@ -502,14 +484,14 @@ mod tests {
 
     #[test]
     fn the_stride_is_measured_from_the_highest_segment() {
-        let mut yang = Yang::new(&Config::default());
+        let mut yang = Yang::new(&YangConfig::default());
         assert_eq!(strides(&mut yang, 5, [7, 9, 11]), [2, 4, 6]);
         assert_eq!(yang.thresh, 6);
     }
 
     #[test]
     fn old_strides_are_forgotten() {
-        let mut yang = Yang::new(&Config::default());
+        let mut yang = Yang::new(&YangConfig::default());
         strides(&mut yang, 5, [7, 9, 11]);
         for n in 0..128 {
             assert_eq!(yang.thresh, 6, "after {n}");

@@ -1,11 +1,9 @@
 //! Decides which segments are lost, from what was learned about how late segments arrive. The rules are in
 //! `variant.rs`.
 
-use std::hint::black_box;
-
 use reknit_tcp::facts::{AckFacts, Context};
 use reknit_tcp::scoreboard::{Cause, Duplicate, Record, SegId};
-use reknit_tcp::seams::{LateAcks, LossDetector, Plugin, Verdicts, Why};
+use reknit_tcp::seams::{LateAcks, LossDetector, LossDetectorTraits, Plugin, Verdicts, Why};
 use reknit_units::{Duration, Instant, Segments};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -14,8 +12,8 @@ use super::lateness::Lateness;
 use super::reductions::Reductions;
 use super::repairs::{Outcomes, Repair, Repairs};
 use super::rounds::Rounds;
+use crate::algorithm::Algorithm;
 use crate::base::silence::Silence;
-use crate::part::{Algorithm, Part};
 use crate::rule::{NEEDS_SACK, Rule};
 use crate::seam::Seam;
 
@@ -25,7 +23,7 @@ const MAX_PROBES: u32 = 2;
 /// Parameters.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
-pub struct Config {
+pub struct LearnedLatenessConfig {
     /// The window is reduced at once if there are more undecided retransmissions than this.
     #[schemars(range(min = 0, max = 1000))]
     pub max_undecided: u32,
@@ -42,9 +40,9 @@ pub struct Config {
     pub repeats_timestamps: bool,
 }
 
-impl Default for Config {
-    fn default() -> Config {
-        Config {
+impl Default for LearnedLatenessConfig {
+    fn default() -> LearnedLatenessConfig {
+        LearnedLatenessConfig {
             max_undecided: 10,
             bursts_are_one_event: true,
             learns_outcomes: true,
@@ -55,15 +53,11 @@ impl Default for Config {
     }
 }
 
-impl Algorithm for Config {
-    const NAME: &'static str = "learned-lateness";
-    const SOURCE: &'static str = include_str!("variant.rs");
-    const ABOUT: &'static str =
-        "A segment is retransmitted when it is missing for longer than late segments usually are (reknit)";
-    const RULES: &'static [Rule] = &[Rule::Only(Seam::Postponement, &[]), Rule::Waits, NEEDS_SACK];
-}
+impl Algorithm<dyn LossDetector> for LearnedLatenessConfig {
+    fn rules(&self) -> &'static [Rule] {
+        &[Rule::Only(Seam::Postponement, &[]), Rule::Waits, NEEDS_SACK]
+    }
 
-impl Part<dyn LossDetector> for Config {
     fn build(&self) -> Box<dyn LossDetector> {
         Box::new(LearnedLateness {
             config: self.clone(),
@@ -83,7 +77,7 @@ impl Part<dyn LossDetector> for Config {
 
 #[derive(Debug)]
 struct LearnedLateness {
-    config: Config,
+    config: LearnedLatenessConfig,
     lateness: Lateness,
     rounds: Rounds,
     min_rtt: Duration,
@@ -327,12 +321,6 @@ impl LearnedLateness {
 }
 
 impl Plugin for LearnedLateness {
-    fn read_ahead(&self) {
-        black_box(&(self.min_rtt, self.look_again, self.newest, self.config.hold_above, self.silence.deadline()));
-        self.rounds.read_ahead();
-        black_box(&(self.lateness.wait(), self.gives_up));
-    }
-
     fn heap_size(&self) -> usize {
         self.lateness.heap_size() + self.repairs.heap_size() + self.reductions.heap_size()
     }
@@ -345,6 +333,15 @@ impl Plugin for LearnedLateness {
 }
 
 impl LossDetector for LearnedLateness {
+    fn traits(&self) -> LossDetectorTraits {
+        LossDetectorTraits {
+            withdraws: true,
+            repeats_timestamps: self.config.repeats_timestamps,
+            late_acks: LateAcks::All,
+            ..LossDetectorTraits::default()
+        }
+    }
+
     fn on_ack(&mut self, cx: &Context<'_>, ack: &AckFacts<'_>, verdicts: &mut Verdicts) {
         self.rounds.on_ack(cx, ack);
         self.gives_up &= ack.newly.is_empty();
@@ -379,18 +376,6 @@ impl LossDetector for LearnedLateness {
             && cx.snd.in_slow_start()
             && (cx.snd.cwnd > cx.snd.smss * u64::from(self.config.hold_above) || self.rounds.shows_queue())
             && self.repairs.iter().any(|repair| !repair.is_lost)
-    }
-
-    fn withdraws(&self) -> bool {
-        true
-    }
-
-    fn repeats_timestamps(&self) -> bool {
-        self.config.repeats_timestamps
-    }
-
-    fn late_acks(&self) -> LateAcks {
-        LateAcks::All
     }
 }
 

@@ -7,3 +7,8 @@ mod reductions;
 mod repairs;
 mod rounds;
 pub(crate) mod variant;
+
+use crate::variant::Variant;
+
+/// The variants, in the order of lists.
+pub const VARIANTS: &[Variant] = &[variant::REKNIT, variant::REKNIT_RENO];

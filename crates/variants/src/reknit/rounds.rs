@@ -1,7 +1,5 @@
 //! The smallest RTTs of the last rounds, which show whether there was a queue when a segment was sent.
 
-use std::hint::black_box;
-
 use reknit_tcp::facts::{AckFacts, Context};
 use reknit_tcp::scoreboard::SegId;
 use reknit_units::Duration;
@@ -46,11 +44,6 @@ impl Rounds {
             self.now = Round { end: cx.board.next_id(), min_rtt: Duration::MAX };
         }
         self.now.min_rtt = self.now.min_rtt.min(ack.rtt.unwrap_or(Duration::MAX));
-    }
-
-    /// Reads a field of each cache line.
-    pub(super) fn read_ahead(&self) {
-        black_box(&(self.ends[0], self.ends[ROUNDS - 1], self.min_rtts[0], self.next, self.now));
     }
 
     fn last(&self, i: usize) -> Round {

@@ -38,7 +38,7 @@
 //!   are undecided, so do losses of everything sent before the reduction: so many at once mean that a queue
 //!   overflowed.
 //! - *Trust.* The evidence comes from the receiver, which may lie. While an undo would do harm
-//!   (`base/undo_limit.rs`), each loss reduces the window at once, and the reduction is final.
+//!   (`bounded`), each loss reduces the window at once, and the reduction is final.
 //! - *Undo.* A reduction is undone when all retransmissions of its event turn out to be spurious. The window
 //!   becomes what it would be without this reduction, even if others followed.
 //! - *Grow.* The window grows by the bytes delivered, including SACKed ones. Slow start pauses while a retransmission
@@ -67,14 +67,11 @@
 //!
 //! **Status.** Original; `docs/design/reknit.md` describes it.
 
-use std::sync::Arc;
-
-use reknit_tcp::seams::LossDetector;
-
 use super::detector;
+use crate::algorithms::LossDetector;
 use crate::base::{delivery_clocked, newreno};
 use crate::composition::Composition;
-use crate::part::Shared;
+use crate::pages;
 use crate::variant::{Side, Status, Variant};
 
 /// The registry entry.
@@ -86,6 +83,7 @@ pub(crate) const REKNIT: Variant = Variant {
     side: Side::Sender,
     peer_needs: "SACK, better with DSACK",
     status: Status::Original,
+    page: &pages::REKNIT_VARIANT,
     compose: || composition(delivery_clocked::with_cubic),
 };
 
@@ -93,10 +91,14 @@ pub(crate) const REKNIT: Variant = Variant {
 pub(crate) const REKNIT_RENO: Variant = Variant {
     name: "reknit-reno",
     summary: "reknit with Reno growth",
+    page: &pages::REKNIT_VARIANT,
     compose: || composition(delivery_clocked::with_reno),
     ..REKNIT
 };
 
-fn composition(with: fn(Shared<dyn LossDetector>) -> Composition) -> Composition {
-    Composition { without_sack: Some(newreno::with_its_timer), ..with(Arc::new(detector::Config::default())) }
+fn composition(with: fn(LossDetector) -> Composition) -> Composition {
+    Composition {
+        without_sack: Some(newreno::with_its_timer),
+        ..with(detector::LearnedLatenessConfig::default().into())
+    }
 }

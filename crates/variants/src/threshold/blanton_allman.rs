@@ -28,8 +28,6 @@
 //! **Status.** INC is faithful: both sources give all of its rules. AVG and EWMA are partial: the sources contradict each
 //! other about what AVG averages, and none gives the gain of EWMA. Both decide how fast dupthresh rises.
 
-use std::sync::Arc;
-
 use reknit_tcp::facts::{AckFacts, Context, Turn};
 use reknit_tcp::scoreboard::SegId;
 use reknit_tcp::seams::{DupThresh, Plugin};
@@ -37,61 +35,9 @@ use reknit_units::{Bytes, Segments, Share};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::base::lesson::Lesson;
-use crate::base::{limited_transmit, spurious_response};
-use crate::composition::Composition;
-use crate::part::{Algorithm, Part, Shared};
+use crate::algorithm::Algorithm;
+use crate::base::episode_sample::EpisodeSample;
 use crate::rule;
-use crate::undo::dsack_det;
-use crate::variant::{Side, Status, Variant};
-
-/// INC.
-pub(crate) const INC: Variant = Variant {
-    name: "ba-inc",
-    aliases: &["dsack-bl-inc"],
-    summary: "each spurious fast retransmit raises the threshold by one; a timeout resets it",
-    source: "Blanton and Allman 2002; RR-TCP section 3; survey section 5.2.2",
-    side: Side::Sender,
-    peer_needs: "SACK, DSACK",
-    status: Status::Faithful,
-    compose: || with_threshold(Rule::Inc),
-};
-
-/// AVG.
-pub(crate) const AVG: Variant = Variant {
-    name: "ba-avg",
-    aliases: &["dsack-bl-avg"],
-    summary: "each spurious fast retransmit raises the threshold halfway to the number of duplicate ACKs required",
-    status: Status::Partial,
-    compose: || with_threshold(Rule::Avg),
-    ..INC
-};
-
-/// EWMA.
-pub(crate) const EWMA: Variant = Variant {
-    name: "ba-ewma",
-    aliases: &["dsack-bl-ewma"],
-    summary: "the threshold is a moving average of the number of duplicate ACKs that late segments caused",
-    status: Status::Partial,
-    compose: || with_threshold(Rule::Ewma),
-    ..INC
-};
-
-fn with_threshold(rule: Rule) -> Composition {
-    Composition { dup_thresh: Arc::new(Config { rule, ..Config::default() }), ..repaired() }
-}
-
-/// What all schemes of the authors share: proof by DSACK, slow start back to the old window, and limited transmit that
-/// continues on every second duplicate ACK.
-pub(crate) fn repaired() -> Composition {
-    let dsack: Shared<dyn reknit_tcp::seams::SpuriousDetector> = Arc::new(dsack_det::Config::default());
-    Composition {
-        spurious_detectors: vec![dsack],
-        spurious_response: Arc::new(spurious_response::Config::SlowStart),
-        limited_transmit: Arc::new(limited_transmit::Config::EverySecond),
-        ..Composition::default()
-    }
-}
 
 /// How the threshold changes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize, JsonSchema)]
@@ -109,7 +55,7 @@ pub enum Rule {
 /// Parameters.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
-pub struct Config {
+pub struct BlantonAllmanConfig {
     /// How the threshold changes.
     pub rule: Rule,
     /// K, what INC adds, in segments (RR-TCP §3: one).
@@ -121,21 +67,18 @@ pub struct Config {
     pub cap: Share,
 }
 
-impl Default for Config {
-    fn default() -> Config {
+impl Default for BlantonAllmanConfig {
+    fn default() -> BlantonAllmanConfig {
         let share = |value| Share::new(value).unwrap_or_default();
-        Config { rule: Rule::Inc, step: Segments(1), gain: share(0.25), cap: share(0.9) }
+        BlantonAllmanConfig { rule: Rule::Inc, step: Segments(1), gain: share(0.25), cap: share(0.9) }
     }
 }
 
-impl Algorithm for Config {
-    const NAME: &'static str = "blanton-allman";
-    const SOURCE: &'static str = include_str!("blanton_allman.rs");
-    const RULES: &'static [rule::Rule] =
-        &[rule::Rule::MayExceedWindow, rule::Rule::Needs(rule::Need::Sack, "the threshold stays at 3")];
-}
+impl Algorithm<dyn DupThresh> for BlantonAllmanConfig {
+    fn rules(&self) -> &'static [rule::Rule] {
+        &[rule::Rule::MayExceedWindow, rule::Rule::Needs(rule::Need::Sack, "the threshold stays at 3")]
+    }
 
-impl Part<dyn DupThresh> for Config {
     fn build(&self) -> Box<dyn DupThresh> {
         Box::new(BlantonAllman::new(self.clone()))
     }
@@ -146,16 +89,16 @@ const DT0: Segments = Segments(3);
 
 #[derive(Debug)]
 struct BlantonAllman {
-    config: Config,
+    config: BlantonAllmanConfig,
     dup_thresh: Segments,
     avg: f64,
     /// N of the episode's hole.
-    episode: Lesson<Segments>,
+    episode: EpisodeSample<Segments>,
 }
 
 impl BlantonAllman {
-    fn new(config: Config) -> BlantonAllman {
-        BlantonAllman { config, dup_thresh: DT0, avg: f64::from(DT0.0), episode: Lesson::default() }
+    fn new(config: BlantonAllmanConfig) -> BlantonAllman {
+        BlantonAllman { config, dup_thresh: DT0, avg: f64::from(DT0.0), episode: EpisodeSample::default() }
     }
 
     /// Rules 1 and 2: a fast retransmit was spurious; `n` duplicate ACKs would have shown it.
@@ -235,7 +178,7 @@ mod tests {
 
     /// A policy after each of these N, and its threshold after each.
     fn learned<const LEN: usize>(rule: Rule, ns: [u32; LEN]) -> (BlantonAllman, [u32; LEN]) {
-        let mut policy = BlantonAllman::new(Config { rule, ..Config::default() });
+        let mut policy = BlantonAllman::new(BlantonAllmanConfig { rule, ..BlantonAllmanConfig::default() });
         let thresholds = ns.map(|n| {
             policy.learn_from_needless(Segments(n));
             policy.within(segments(50), SMSS).0

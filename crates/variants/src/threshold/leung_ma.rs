@@ -33,57 +33,20 @@
 //! exponential decrease at timeouts, but not the gains, the factor of the deviation, the terms of the limit or the factor
 //! of the decrease. All of them change the threshold: see Departures.
 
-use std::sync::Arc;
-
 use reknit_tcp::facts::{AckFacts, Context, Turn};
 use reknit_tcp::seams::{DupThresh, Plugin};
 use reknit_units::{Segments, Share};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::base::lesson::Lesson;
-use crate::base::{limited_transmit, spurious_response};
-use crate::composition::Composition;
-use crate::part::{Algorithm, Part};
+use crate::algorithm::Algorithm;
+use crate::base::episode_sample::EpisodeSample;
 use crate::rule::{Need, Rule};
-use crate::undo::dsack_det;
-use crate::variant::{Side, Status, Variant};
-
-/// The registry entry.
-pub(crate) const VARIANT: Variant = Variant {
-    name: "leung-ma",
-    aliases: &["leungma"],
-    summary: "the threshold is a moving average of reordering lengths plus their deviation, limited by the timeout",
-    source: "Leung and Ma 2005; survey section 5.2.4",
-    side: Side::Sender,
-    peer_needs: "SACK, DSACK",
-    status: Status::Partial,
-    compose: || compose(Config::default()),
-};
-
-/// With the constants of an implementation by others.
-pub(crate) const PORT: Variant = Variant {
-    name: "leung-ma-port",
-    aliases: &[],
-    summary: "leung-ma with the constants of an implementation by others; needs a timeout of three round trips",
-    compose: || compose(Config::port()),
-    ..VARIANT
-};
-
-fn compose(config: Config) -> Composition {
-    Composition {
-        spurious_detectors: vec![Arc::new(dsack_det::Config::default())],
-        spurious_response: Arc::new(spurious_response::Config::SlowStart),
-        limited_transmit: Arc::new(limited_transmit::Config::PerSack { windows: config.windows }),
-        dup_thresh: Arc::new(config),
-        ..Composition::default()
-    }
-}
 
 /// Parameters.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
-pub struct Config {
+pub struct LeungMaConfig {
     /// g, the weight of a new length in the average.
     pub gain: Share,
     /// The weight of a new length in the mean deviation.
@@ -105,9 +68,9 @@ pub struct Config {
     pub windows: f64,
 }
 
-impl Default for Config {
-    fn default() -> Config {
-        Config {
+impl Default for LeungMaConfig {
+    fn default() -> LeungMaConfig {
+        LeungMaConfig {
             gain: share(0.125),
             deviation_gain: share(0.25),
             lambda: 4.0,
@@ -119,11 +82,18 @@ impl Default for Config {
     }
 }
 
-impl Config {
+impl LeungMaConfig {
     /// The constants of an implementation by others.
-    pub fn port() -> Config {
+    pub fn port() -> LeungMaConfig {
         let gain = share(0.3);
-        Config { gain, deviation_gain: gain, lambda: 0.3, kappa: 0.7, round_trips: 2.0, ..Config::default() }
+        LeungMaConfig {
+            gain,
+            deviation_gain: gain,
+            lambda: 0.3,
+            kappa: 0.7,
+            round_trips: 2.0,
+            ..LeungMaConfig::default()
+        }
     }
 }
 
@@ -131,16 +101,13 @@ fn share(value: f64) -> Share {
     Share::new(value).unwrap_or_default()
 }
 
-impl Algorithm for Config {
-    const NAME: &'static str = "leung-ma";
-    const SOURCE: &'static str = include_str!("leung_ma.rs");
-    const ABOUT: &'static str = "A moving average of reordering lengths plus their deviation (Leung and Ma)";
-    const RULES: &'static [Rule] = &[Rule::MayExceedWindow, Rule::Needs(Need::Sack, "the threshold stays at 3")];
-}
+impl Algorithm<dyn DupThresh> for LeungMaConfig {
+    fn rules(&self) -> &'static [Rule] {
+        &[Rule::MayExceedWindow, Rule::Needs(Need::Sack, "the threshold stays at 3")]
+    }
 
-impl Part<dyn DupThresh> for Config {
     fn build(&self) -> Box<dyn DupThresh> {
-        Box::new(LeungMa { config: self.clone(), lengths: None, episode: Lesson::default() })
+        Box::new(LeungMa { config: self.clone(), lengths: None, episode: EpisodeSample::default() })
     }
 }
 
@@ -156,11 +123,11 @@ struct Lengths {
 
 #[derive(Debug)]
 struct LeungMa {
-    config: Config,
+    config: LeungMaConfig,
     /// `None` before the first event.
     lengths: Option<Lengths>,
     /// The length of the hole of the episode at its first delivery, if the ACK shows it.
-    episode: Lesson<Option<Segments>>,
+    episode: EpisodeSample<Option<Segments>>,
 }
 
 impl LeungMa {
@@ -244,8 +211,8 @@ impl Plugin for LeungMa {
 mod tests {
     use super::*;
 
-    fn after(config: Config, lengths: &[u32]) -> LeungMa {
-        let mut policy = LeungMa { config, lengths: None, episode: Lesson::default() };
+    fn after(config: LeungMaConfig, lengths: &[u32]) -> LeungMa {
+        let mut policy = LeungMa { config, lengths: None, episode: EpisodeSample::default() };
         for length in lengths {
             policy.learn(Segments(*length));
         }
@@ -253,7 +220,7 @@ mod tests {
     }
 
     fn with_lengths(avg: f64, mdev: f64) -> LeungMa {
-        LeungMa { lengths: Some(Lengths { avg, mdev }), ..after(Config::port(), &[]) }
+        LeungMa { lengths: Some(Lengths { avg, mdev }), ..after(LeungMaConfig::port(), &[]) }
     }
 
     /// The threshold in a window of 50 segments, with an RTO of ten round trips.
@@ -268,34 +235,34 @@ mod tests {
     #[test]
     fn average_and_deviation() {
         let lengths = [10, 20, 5];
-        let thresholds = [1, 2, 3].map(|n| wide(&after(Config::port(), &lengths[..n])));
+        let thresholds = [1, 2, 3].map(|n| wide(&after(LeungMaConfig::port(), &lengths[..n])));
         assert_eq!(thresholds, [10, 14, 12]);
-        assert!(is_close(&after(Config::port(), &lengths[..2]), 13.0, 3.0));
-        assert!(is_close(&after(Config::port(), &lengths), 10.6, 4.5));
-        let whole = Config { lambda: 1.0, ..Config::port() };
+        assert!(is_close(&after(LeungMaConfig::port(), &lengths[..2]), 13.0, 3.0));
+        assert!(is_close(&after(LeungMaConfig::port(), &lengths), 10.6, 4.5));
+        let whole = LeungMaConfig { lambda: 1.0, ..LeungMaConfig::port() };
         assert_eq!([1, 2, 3].map(|n| wide(&after(whole.clone(), &lengths[..n]))), [10, 16, 16]);
     }
 
     #[test]
     fn average_and_four_deviations() {
         let lengths = [10, 20, 5];
-        assert!(is_close(&after(Config::default(), &lengths[..2]), 11.25, 2.5));
-        assert!(is_close(&after(Config::default(), &lengths), 10.468_75, 3.4375));
-        let thresholds = [1, 2, 3].map(|n| wide(&after(Config::default(), &lengths[..n])));
+        assert!(is_close(&after(LeungMaConfig::default(), &lengths[..2]), 11.25, 2.5));
+        assert!(is_close(&after(LeungMaConfig::default(), &lengths), 10.468_75, 3.4375));
+        let thresholds = [1, 2, 3].map(|n| wide(&after(LeungMaConfig::default(), &lengths[..n])));
         assert_eq!(thresholds, [10, 22, 25]);
     }
 
     #[test]
     fn before_the_first_event_the_threshold_is_three() {
-        assert_eq!(wide(&after(Config::default(), &[])), 3);
+        assert_eq!(wide(&after(LeungMaConfig::default(), &[])), 3);
     }
 
     #[test]
     fn the_timer_bounds_the_threshold() {
         let seconds = [0.1, 0.2, 0.4, 0.8];
         for (config, bounds, thresholds) in [
-            (Config::port(), [100.0, 30.0, -5.0, -23.0], [30, 30, 3, 3]),
-            (Config::default(), [180.0, 80.0, 30.0, 5.0], [30, 30, 30, 5]),
+            (LeungMaConfig::port(), [100.0, 30.0, -5.0, -23.0], [30, 30, 3, 3]),
+            (LeungMaConfig::default(), [180.0, 80.0, 30.0, 5.0], [30, 30, 30, 5]),
         ] {
             let policy = LeungMa { config, ..with_lengths(30.0, 0.0) };
             for (srtt, should) in seconds.into_iter().zip(bounds) {
@@ -309,7 +276,7 @@ mod tests {
     #[test]
     fn the_largest_threshold_bounds_the_threshold() {
         let long = |max_dup_thresh| LeungMa {
-            config: Config { max_dup_thresh: Segments(max_dup_thresh), ..Config::default() },
+            config: LeungMaConfig { max_dup_thresh: Segments(max_dup_thresh), ..LeungMaConfig::default() },
             ..with_lengths(90.0, 0.0)
         };
         for (max_dup_thresh, cwnd, dup_thresh) in [(64, 50.0, 64), (500, 50.0, 90), (500, 40.0, 79), (10, 50.0, 10)] {

@@ -26,8 +26,6 @@
 //!
 //! **Status.** Faithful.
 
-use std::sync::Arc;
-
 use reknit_tcp::facts::{AckFacts, Context, Phase, Trigger, Window};
 use reknit_tcp::seams::{
     CongestionControl, DisorderEnd, DupThresh, LimitedTransmit, LossResponse, Plugin, Reduction, SenderPlugins,
@@ -37,51 +35,18 @@ use reknit_units::{Bytes, Segments};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::algorithm::Algorithm;
 use crate::base::newreno;
 use crate::base::{fixed_threshold, limited_transmit, respond_at_once};
-use crate::composition::Composition;
-use crate::part::{Algorithm, Part};
 use crate::rule::{Need, Rule};
 use crate::seam::Seam;
-use crate::variant::{Side, Status, Variant};
-
-/// The registry entry of the careful variant.
-pub(crate) const CAREFUL: Variant = Variant {
-    name: "ncr-careful",
-    aliases: &["ncr"],
-    summary: "a threshold of 2/3 of the outstanding data; until then new data for every second SACKed segment",
-    source: "RFC 4653",
-    side: Side::Sender,
-    peer_needs: "SACK, a receive buffer of two windows",
-    status: Status::Faithful,
-    compose: || compose(Mode::Careful),
-};
-
-/// The registry entry of the aggressive variant.
-pub(crate) const AGGRESSIVE: Variant = Variant {
-    name: "ncr-aggressive",
-    aliases: &[],
-    summary: "a threshold of 1/2 of the outstanding data; until then new data for each SACKed segment",
-    compose: || compose(Mode::Aggressive),
-    ..CAREFUL
-};
-
-fn compose(mode: Mode) -> Composition {
-    Composition {
-        dup_thresh: Arc::new(Config { mode }),
-        limited_transmit: Arc::new(Config { mode }),
-        loss_response: Arc::new(ResponseConfig {}),
-        without_sack: Some(without_sack),
-        ..Composition::default()
-    }
-}
 
 /// RFC 4653 requires SACK.
-fn without_sack(plugins: &mut SenderPlugins) {
+pub(crate) fn without_sack(plugins: &mut SenderPlugins) {
     newreno::without_sack(plugins);
-    plugins.dup_thresh = fixed_threshold::Config::default().build();
-    plugins.limited_transmit = limited_transmit::Config::Rfc3042.build();
-    plugins.loss_response = respond_at_once::Config::default().build();
+    plugins.dup_thresh = fixed_threshold::FixedConfig::default().build();
+    plugins.limited_transmit = Box::new(limited_transmit::Rfc3042);
+    plugins.loss_response = respond_at_once::AtOnceConfig::default().build();
 }
 
 /// How much is sent until it is known whether a segment was lost (§3).
@@ -98,30 +63,34 @@ pub enum Mode {
 /// Parameters of the threshold and of Extended Limited Transmit, which need each other.
 #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
-pub struct Config {
+pub struct NcrConfig {
     /// Careful (`LT_F` = 2/3) or aggressive (`LT_F` = 1/2) (§3).
     pub mode: Mode,
 }
 
-impl Algorithm for Config {
-    const NAME: &'static str = "ncr";
-    const SOURCE: &'static str = include_str!("ncr.rs");
-    const ABOUT: &'static str =
-        "A threshold of a fraction of the outstanding data, and new data until it is reached (TCP-NCR)";
-    const RULES: &'static [Rule] = &[
-        Rule::Only(Seam::DupThresh, &["ncr"]),
-        Rule::Only(Seam::LimitedTransmit, &["ncr"]),
-        Rule::Needs(Need::Sack, "the threshold stays at 3"),
-    ];
-}
+impl Algorithm<dyn DupThresh> for NcrConfig {
+    fn rules(&self) -> &'static [Rule] {
+        &[
+            Rule::Only(Seam::DupThresh, &["ncr"]),
+            Rule::Only(Seam::LimitedTransmit, &["ncr"]),
+            Rule::Needs(Need::Sack, "the threshold stays at 3"),
+        ]
+    }
 
-impl Part<dyn DupThresh> for Config {
     fn build(&self) -> Box<dyn DupThresh> {
         Box::new(Share { mode: self.mode })
     }
 }
 
-impl Part<dyn LimitedTransmit> for Config {
+impl Algorithm<dyn LimitedTransmit> for NcrConfig {
+    fn rules(&self) -> &'static [Rule] {
+        &[
+            Rule::Only(Seam::DupThresh, &["ncr"]),
+            Rule::Only(Seam::LimitedTransmit, &["ncr"]),
+            Rule::Needs(Need::Sack, "the threshold stays at 3"),
+        ]
+    }
+
     fn build(&self) -> Box<dyn LimitedTransmit> {
         let extended = Extended { mode: self.mode, skipped: Bytes::ZERO, from: Offset::DATA, steps: Segments::ZERO };
         Box::new(extended)
@@ -214,17 +183,11 @@ impl LimitedTransmit for Extended {
 /// Parameters of the response: none.
 #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct ResponseConfig {}
+pub struct FromBeforeDisorderConfig {}
 
-impl Algorithm for ResponseConfig {
-    const NAME: &'static str = "from-before-disorder";
-    const SOURCE: &'static str = include_str!("ncr.rs");
-    const ABOUT: &'static str = "The window is reduced from FlightSize before the disorder (TCP-NCR)";
-}
-
-impl Part<dyn LossResponse> for ResponseConfig {
+impl Algorithm<dyn LossResponse> for FromBeforeDisorderConfig {
     fn build(&self) -> Box<dyn LossResponse> {
-        Box::new(FromBeforeDisorder { at_once: respond_at_once::Config::default().build() })
+        Box::new(FromBeforeDisorder { at_once: respond_at_once::AtOnceConfig::default().build() })
     }
 }
 

@@ -10,7 +10,7 @@
 //! **State.** Receiver: the gaps, in pieces that are `dropped` or not; `ahead`: reported drops beyond the highest byte
 //! received. Sender: `reordered`, the report of the last duplicate ACK.
 //!
-//! **Rules.** Routers: see `router.rs` in `reknit-path`. Receiver:
+//! **Rules.** Routers: see `drop_notices` of paths. Receiver:
 //! - 1: a new gap is due to reordering.
 //! - 2: bytes in the range of a notice were dropped, and stay marked as such.
 //! - 3: bytes that arrive are removed from the gaps.
@@ -29,9 +29,6 @@
 //! **Status.** Partial: the survey (§5.2.5), the only source, does not give k, the number of further duplicate ACKs, which
 //! decides the result; nor the encoding, which does not change it.
 
-use std::collections::VecDeque;
-use std::sync::Arc;
-
 use reknit_tcp::experiment::{Dropped, Experiment, Features};
 use reknit_tcp::facts::{AckFacts, Context, Turn};
 use reknit_tcp::seams::{Arrival, DupThresh, HeaderSupport, Plugin, RxFacts};
@@ -39,34 +36,15 @@ use reknit_tcp::seq::Offset;
 use reknit_units::{Bytes, Segments};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use std::collections::VecDeque;
 
-use crate::base::limited_transmit;
-use crate::composition::Composition;
-use crate::part::{Algorithm, Part};
+use crate::algorithm::Algorithm;
 use crate::rule::{Need, Rule};
-use crate::variant::{Side, Status, Variant};
-
-/// The registry entry.
-pub(crate) const VARIANT: Variant = Variant {
-    name: "rn",
-    aliases: &["rn-tcp"],
-    summary: "routers report drops; for a gap without drops the sender waits for six duplicate ACKs",
-    source: "Sathiaseelan, Radzik 2004; survey section 5.2.5",
-    side: Side::Both,
-    peer_needs: "SACK, the experimental option `drops`, routers that notify",
-    status: Status::Partial,
-    compose: || Composition {
-        dup_thresh: Arc::new(Config::default()),
-        limited_transmit: Arc::new(limited_transmit::Config::PerSack { windows: 1.0 }),
-        header_support: vec![Arc::new(MarksConfig::default())],
-        ..Composition::default()
-    },
-};
 
 /// Parameters of the sender.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
-pub struct Config {
+pub struct NotifiedConfig {
     /// Duplicate ACKs that indicate a loss without the report "reordered" (survey §5.2.5: 3).
     #[schemars(range(min = 1, max = 1_000_000))]
     pub dup_thresh: Segments,
@@ -75,20 +53,17 @@ pub struct Config {
     pub k: Segments,
 }
 
-impl Default for Config {
-    fn default() -> Config {
-        Config { dup_thresh: Segments(3), k: Segments(3) }
+impl Default for NotifiedConfig {
+    fn default() -> NotifiedConfig {
+        NotifiedConfig { dup_thresh: Segments(3), k: Segments(3) }
     }
 }
 
-impl Algorithm for Config {
-    const NAME: &'static str = "notified";
-    const SOURCE: &'static str = include_str!("rn.rs");
-    const ABOUT: &'static str = "The threshold is larger while duplicate ACKs report reordering (RN-TCP)";
-    const RULES: &'static [Rule] = &[Rule::MayExceedWindow];
-}
+impl Algorithm<dyn DupThresh> for NotifiedConfig {
+    fn rules(&self) -> &'static [Rule] {
+        &[Rule::MayExceedWindow]
+    }
 
-impl Part<dyn DupThresh> for Config {
     fn build(&self) -> Box<dyn DupThresh> {
         Box::new(Notified { config: self.clone(), reordered: false })
     }
@@ -96,7 +71,7 @@ impl Part<dyn DupThresh> for Config {
 
 #[derive(Debug)]
 struct Notified {
-    config: Config,
+    config: NotifiedConfig,
     reordered: bool,
 }
 
@@ -126,16 +101,13 @@ impl Plugin for Notified {
 /// The header support has no parameters.
 #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct MarksConfig {}
+pub struct DropNoticesConfig {}
 
-impl Algorithm for MarksConfig {
-    const NAME: &'static str = "drop-notices";
-    const SOURCE: &'static str = include_str!("rn.rs");
-    const ABOUT: &'static str = "Routers report drops in data segments, receivers report reordering in ACKs (RN-TCP)";
-    const RULES: &'static [Rule] = &[Rule::Needs(Need::Feature(Features::DROPS), "the threshold stays at 3")];
-}
+impl Algorithm<dyn HeaderSupport> for DropNoticesConfig {
+    fn rules(&self) -> &'static [Rule] {
+        &[Rule::Needs(Need::Feature(Features::DROPS), "the threshold stays at 3")]
+    }
 
-impl Part<dyn HeaderSupport> for MarksConfig {
     fn build(&self) -> Box<dyn HeaderSupport> {
         Box::new(Marks { gaps: VecDeque::new(), highest: Offset::DATA, rcv_nxt: Offset::DATA, ahead: None })
     }

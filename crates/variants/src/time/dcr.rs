@@ -11,10 +11,10 @@
 //!
 //! **Rules.**
 //! - 1: the first duplicate ACK starts the wait of τ.
-//! - 2: each newly SACKed segment releases a new one (`base/limited_transmit.rs`, `every-sack`).
+//! - 2: each newly SACKed segment releases a new one (`every-sack`).
 //! - 3: if SND.UNA passes the hole, nothing was lost. The wait of the next hole began with its own first duplicate ACK.
 //! - 4: when the wait ends, fast retransmit follows, and the window is reduced from the FlightSize before the first
-//!   duplicate ACK. During recovery RFC 6675 decides about the other holes (`sack.rs`).
+//!   duplicate ACK. During recovery RFC 6675 decides about the other holes (`sacked-above`).
 //! - 5: a timeout ends every wait.
 //!
 //! **Departures.** Rule 2 stops when FlightSize reaches two windows. A segment that was retransmitted in an earlier
@@ -31,44 +31,23 @@
 //! first (rules 3 and 4), nor how far rule 2 may exceed the window. Both matter: with several late segments in a window,
 //! and when the receive buffer is small.
 
-use std::sync::Arc;
-
 use reknit_tcp::facts::{AckFacts, Context, Phase, Turn};
 use reknit_tcp::scoreboard::SegId;
-use reknit_tcp::seams::{LossDetector, Plugin, Verdicts, Why};
+use reknit_tcp::seams::{LossDetector, LossDetectorTraits, Plugin, Verdicts, Why};
 use reknit_units::{Duration, Instant, Segments};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::base::limited_transmit;
+use crate::algorithm::Algorithm;
 use crate::base::reno::in_episode;
 use crate::base::sack::{self, SackedAbove};
-use crate::composition::Composition;
-use crate::part::{Algorithm, Part};
 use crate::rule::{NEEDS_SACK, Rule};
 use crate::seam::Seam;
-use crate::variant::{Side, Status, Variant};
-
-/// The registry entry.
-pub(crate) const VARIANT: Variant = Variant {
-    name: "dcr",
-    aliases: &["tcp-dcr"],
-    summary: "fast retransmit one round trip after the first duplicate ACK, whatever their number",
-    source: "TCP-DCR, NETWORKING 2004; survey section 6.1.4",
-    side: Side::Sender,
-    peer_needs: "SACK, a receive buffer of two windows",
-    status: Status::Partial,
-    compose: || Composition {
-        loss_detector: Arc::new(Config::default()),
-        limited_transmit: Arc::new(limited_transmit::Config::EverySack),
-        ..Composition::default()
-    },
-};
 
 /// Parameters.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
-pub struct Config {
+pub struct DelayedResponseConfig {
     /// τ, how long the congestion response is delayed, in smoothed round-trip times (survey §6.1.4: one).
     #[schemars(range(min = 0.0, max = 1000.0))]
     pub tau: f64,
@@ -77,22 +56,19 @@ pub struct Config {
     pub before_timeout: bool,
 }
 
-impl Default for Config {
-    fn default() -> Config {
-        Config { tau: 1.0, before_timeout: false }
+impl Default for DelayedResponseConfig {
+    fn default() -> DelayedResponseConfig {
+        DelayedResponseConfig { tau: 1.0, before_timeout: false }
     }
 }
 
-impl Algorithm for Config {
-    const NAME: &'static str = "delayed-response";
-    const SOURCE: &'static str = include_str!("dcr.rs");
-    const ABOUT: &'static str = "A segment is lost if its hole is still open τ after the first duplicate ACK (TCP-DCR)";
-    const RULES: &'static [Rule] = &[Rule::Only(Seam::DupThresh, &["fixed"]), Rule::Waits, NEEDS_SACK];
-}
+impl Algorithm<dyn LossDetector> for DelayedResponseConfig {
+    fn rules(&self) -> &'static [Rule] {
+        &[Rule::Only(Seam::DupThresh, &["fixed"]), Rule::Waits, NEEDS_SACK]
+    }
 
-impl Part<dyn LossDetector> for Config {
     fn build(&self) -> Box<dyn LossDetector> {
-        let sacked_above = SackedAbove::new(sack::Config::default());
+        let sacked_above = SackedAbove::new(sack::SackedAboveConfig::default());
         Box::new(DelayedResponse { config: self.clone(), sacked_above, wait: None })
     }
 }
@@ -107,7 +83,7 @@ struct Wait {
 
 #[derive(Debug)]
 struct DelayedResponse {
-    config: Config,
+    config: DelayedResponseConfig,
     /// Examines all holes of an episode but the first.
     sacked_above: SackedAbove,
     wait: Option<Wait>,
@@ -156,6 +132,10 @@ fn overtaken(cx: &Context<'_>, hole: SegId) -> Option<Instant> {
 }
 
 impl LossDetector for DelayedResponse {
+    fn traits(&self) -> LossDetectorTraits {
+        LossDetectorTraits { retransmits_on_suspicion: true, ..LossDetectorTraits::default() }
+    }
+
     fn on_ack(&mut self, cx: &Context<'_>, ack: &AckFacts<'_>, verdicts: &mut Verdicts) {
         match (cx.snd.phase, cx.snd.srtt) {
             (Phase::Disorder, Some(srtt)) => {
@@ -177,10 +157,6 @@ impl LossDetector for DelayedResponse {
 
     fn deadline(&self) -> Instant {
         self.wait.filter(|wait| !wait.told).map_or(Instant::NEVER, |wait| wait.until)
-    }
-
-    fn retransmits_on_suspicion(&self) -> bool {
-        true
     }
 }
 

@@ -1,14 +1,12 @@
 //! The deliveries that RACK keeps track of (RFC 8985 §6.2): the delivered segment that was sent last, and the segments
 //! sent before it that are still open.
 
-use std::collections::BTreeSet;
-use std::hint::black_box;
-
 use reknit_tcp::facts::Context;
 use reknit_tcp::scoreboard::{Record, SegId};
 use reknit_tcp::seams::{Verdicts, Why};
 use reknit_tcp::seq::Offset;
 use reknit_units::{Duration, Instant};
+use std::collections::BTreeSet;
 
 /// `RACK.xmit_ts` and `RACK.end_seq`: the delivered segment that was sent last.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -62,11 +60,6 @@ impl Overtaking {
             self.latest = Some(Transmission::of(record));
             self.suspects_until = Suspects::UpTo(id);
         }
-    }
-
-    /// Reads a field of each cache line.
-    pub(crate) fn read_ahead(&self) {
-        black_box(&(self.latest, self.suspects_until, self.rtt));
     }
 
     /// Call it when segments marked lost count as in flight again, or the reverse.

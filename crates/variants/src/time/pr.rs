@@ -12,7 +12,7 @@
 //! are still in the network.
 //!
 //! **Rules.**
-//! - On an ACK: the envelope (`pr_envelope.rs`) and `mxrtt = β ewrtt` are updated; the window grows for each segment
+//! - On an ACK: the envelope (`rtt-envelope`) and `mxrtt = β ewrtt` are updated; the window grows for each segment
 //!   acknowledged or SACKed.
 //! - On the loss of a segment that is not memorized: the window becomes half of the window *with which the segment was
 //!   sent*, and the outstanding segments are memorized.
@@ -36,49 +36,25 @@
 //! **Status.** Partial: the survey (§6.2.1) gives neither α nor β, which decide how late a loss is detected; nor what
 //! follows an extreme loss except slow start, nor the initial `mxrtt`, which matter after many losses.
 
-use std::sync::Arc;
-
 use reknit_tcp::facts::{AckFacts, Context, Trigger, Window};
 use reknit_tcp::scoreboard::{Cause, Record, SegId};
 use reknit_tcp::seams::{
-    CongestionControl, FastRecovery, LimitedTransmit, LossDetector, LossResponse, Plugin, Reduction, Verdicts, Why,
+    CongestionControl, FastRecovery, FastRecoveryTraits, LimitedTransmit, LossDetector, LossResponse, Plugin,
+    Reduction, Verdicts, Why,
 };
 use reknit_units::{Bytes, Duration, Instant};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::composition::Composition;
-use crate::part::{Algorithm, Part};
+use crate::algorithm::Algorithm;
 use crate::rule::Rule;
 use crate::seam::Seam;
-use crate::time::pr_envelope::{self, samples};
-use crate::variant::{Side, Status, Variant};
-
-/// The registry entry.
-pub(crate) const VARIANT: Variant = Variant {
-    name: "pr",
-    aliases: &["tcp-pr"],
-    summary: "a segment is lost once it is outstanding for 3 times the longest recent RTT; ignores duplicate ACKs",
-    source: "TCP-PR, Transactions on Networking 2006; survey section 6.2.1",
-    side: Side::Sender,
-    peer_needs: "SACK, for more precise timing",
-    status: Status::Partial,
-    compose: || Composition {
-        loss_detector: Arc::new(Config::default()),
-        loss_response: Arc::new(HalveConfig {}),
-        fast_recovery: Arc::new(FlushConfig {}),
-        rto_estimator: Arc::new(pr_envelope::Config::default()),
-        limited_transmit: Arc::new(BeyondConfig {}),
-        congestion_control: Arc::new(GrowthConfig {}),
-        without_sack: None,
-        ..Composition::default()
-    },
-};
+use crate::time::pr_envelope::samples;
 
 /// Parameters of the detector.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
-pub struct Config {
+pub struct SegmentClocksConfig {
     /// β: a segment is lost when it has been outstanding for this many times the envelope.
     #[schemars(range(min = 1.0, max = 1000.0))]
     pub beta: f64,
@@ -91,26 +67,28 @@ pub struct Config {
     pub max_back_off: u64,
 }
 
-impl Default for Config {
-    fn default() -> Config {
-        Config { beta: 3.0, granularity: Duration::from_millis(1), collapse: Duration::from_secs(1), max_back_off: 64 }
+impl Default for SegmentClocksConfig {
+    fn default() -> SegmentClocksConfig {
+        SegmentClocksConfig {
+            beta: 3.0,
+            granularity: Duration::from_millis(1),
+            collapse: Duration::from_secs(1),
+            max_back_off: 64,
+        }
     }
 }
 
-impl Algorithm for Config {
-    const NAME: &'static str = "segment-clocks";
-    const SOURCE: &'static str = include_str!("pr.rs");
-    const ABOUT: &'static str = "A segment is lost when it has been outstanding for `mxrtt` (TCP-PR)";
-    const RULES: &'static [Rule] = &[
-        Rule::Only(Seam::DupThresh, &["fixed"]),
-        Rule::Only(Seam::Postponement, &[]),
-        Rule::Only(Seam::LimitedTransmit, &["off", "outstanding"]),
-        Rule::Only(Seam::RtoEstimator, &["rtt-envelope"]),
-        Rule::Waits,
-    ];
-}
+impl Algorithm<dyn LossDetector> for SegmentClocksConfig {
+    fn rules(&self) -> &'static [Rule] {
+        &[
+            Rule::Only(Seam::DupThresh, &["fixed"]),
+            Rule::Only(Seam::Postponement, &[]),
+            Rule::Only(Seam::LimitedTransmit, &["off", "outstanding"]),
+            Rule::Only(Seam::RtoEstimator, &["rtt-envelope"]),
+            Rule::Waits,
+        ]
+    }
 
-impl Part<dyn LossDetector> for Config {
     fn build(&self) -> Box<dyn LossDetector> {
         Box::new(SegmentClocks {
             config: self.clone(),
@@ -144,7 +122,7 @@ impl Memorize {
 
 #[derive(Debug)]
 struct SegmentClocks {
-    config: Config,
+    config: SegmentClocksConfig,
     memorize: Option<Memorize>,
     /// Losses among the memorized.
     cburst: u64,
@@ -263,15 +241,9 @@ impl LossDetector for SegmentClocks {
 /// Parameters of the response: none.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct HalveConfig {}
+pub struct WindowAtSendingConfig {}
 
-impl Algorithm for HalveConfig {
-    const NAME: &'static str = "window-at-sending";
-    const SOURCE: &'static str = include_str!("pr.rs");
-    const ABOUT: &'static str = "Half of the window with which the lost segment was sent (TCP-PR)";
-}
-
-impl Part<dyn LossResponse> for HalveConfig {
+impl Algorithm<dyn LossResponse> for WindowAtSendingConfig {
     fn build(&self) -> Box<dyn LossResponse> {
         Box::new(HalveAtSending)
     }
@@ -303,17 +275,14 @@ impl LossResponse for HalveAtSending {
 /// Parameters of sending after a loss: none.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct FlushConfig {}
+pub struct OutstandingConfig {}
 
-impl Algorithm for FlushConfig {
-    const NAME: &'static str = "outstanding";
-    const SOURCE: &'static str = include_str!("pr.rs");
-    const ABOUT: &'static str = "Sends while less is outstanding than cwnd allows, in every state (TCP-PR)";
-    /// Other detectors would take one loss for many, because its episodes are short.
-    const RULES: &'static [Rule] = &[Rule::Only(Seam::LossDetector, &["segment-clocks"])];
-}
+impl Algorithm<dyn FastRecovery> for OutstandingConfig {
+    /// Other detectors would mistake one loss for many, because its episodes are short.
+    fn rules(&self) -> &'static [Rule] {
+        &[Rule::Only(Seam::LossDetector, &["segment-clocks"])]
+    }
 
-impl Part<dyn FastRecovery> for FlushConfig {
     fn build(&self) -> Box<dyn FastRecovery> {
         Box::new(Flush)
     }
@@ -322,15 +291,9 @@ impl Part<dyn FastRecovery> for FlushConfig {
 /// Parameters of sending in disorder: none.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct BeyondConfig {}
+pub struct OutstandingTransmitConfig {}
 
-impl Algorithm for BeyondConfig {
-    const NAME: &'static str = "outstanding";
-    const SOURCE: &'static str = include_str!("pr.rs");
-    const ABOUT: &'static str = "Sends while less is outstanding than cwnd allows, in every state (TCP-PR)";
-}
-
-impl Part<dyn LimitedTransmit> for BeyondConfig {
+impl Algorithm<dyn LimitedTransmit> for OutstandingTransmitConfig {
     fn build(&self) -> Box<dyn LimitedTransmit> {
         Box::new(Flush)
     }
@@ -350,6 +313,10 @@ fn to_be_ack(cx: &Context<'_>) -> Bytes {
 impl Plugin for Flush {}
 
 impl FastRecovery for Flush {
+    fn traits(&self) -> FastRecoveryTraits {
+        FastRecoveryTraits { grows_on_exit: true, ..FastRecoveryTraits::default() }
+    }
+
     fn enter(&mut self, cx: &Context<'_>, _ack: Option<&AckFacts<'_>>) -> Bytes {
         cx.snd.cwnd
     }
@@ -370,10 +337,6 @@ impl FastRecovery for Flush {
         cx.snd.cwnd
     }
 
-    fn grows_on_exit(&self) -> bool {
-        true
-    }
-
     /// Without SACK only the first segment has a timer.
     fn retransmits_at_once(&self, cx: &Context<'_>) -> bool {
         !cx.snd.sack
@@ -389,15 +352,9 @@ impl LimitedTransmit for Flush {
 /// Parameters of the growth: none.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct GrowthConfig {}
+pub struct PerSegmentConfig {}
 
-impl Algorithm for GrowthConfig {
-    const NAME: &'static str = "per-segment";
-    const SOURCE: &'static str = include_str!("pr.rs");
-    const ABOUT: &'static str = "Slow start and congestion avoidance, by segments acknowledged or SACKed (TCP-PR)";
-}
-
-impl Part<dyn CongestionControl> for GrowthConfig {
+impl Algorithm<dyn CongestionControl> for PerSegmentConfig {
     fn build(&self) -> Box<dyn CongestionControl> {
         Box::new(Growth { rest: 0 })
     }

@@ -23,14 +23,14 @@ use reknit_units::Duration;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::part::{Algorithm, Part};
+use crate::algorithm::Algorithm;
 use crate::rule::Rule;
 use crate::seam::Seam;
 
 /// Parameters of the envelope.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
-pub struct Config {
+pub struct RttEnvelopeConfig {
     /// α, the factor by which the envelope decays in one round trip.
     #[schemars(range(min = 0.0, max = 1.0))]
     pub alpha: f64,
@@ -39,20 +39,18 @@ pub struct Config {
     pub iterations: u32,
 }
 
-impl Default for Config {
-    fn default() -> Config {
-        Config { alpha: 0.995, iterations: 2 }
+impl Default for RttEnvelopeConfig {
+    fn default() -> RttEnvelopeConfig {
+        RttEnvelopeConfig { alpha: 0.995, iterations: 2 }
     }
 }
 
-impl Algorithm for Config {
-    const NAME: &'static str = "rtt-envelope";
-    const SOURCE: &'static str = include_str!("pr_envelope.rs");
+impl Algorithm<dyn RtoEstimator> for RttEnvelopeConfig {
     /// It has no retransmission timer.
-    const RULES: &'static [Rule] = &[Rule::Only(Seam::LossDetector, &["segment-clocks"])];
-}
+    fn rules(&self) -> &'static [Rule] {
+        &[Rule::Only(Seam::LossDetector, &["segment-clocks"])]
+    }
 
-impl Part<dyn RtoEstimator> for Config {
     fn build(&self) -> Box<dyn RtoEstimator> {
         Box::new(Envelope { config: self.clone(), ewrtt: None, decay: (1, self.alpha) })
     }
@@ -60,7 +58,7 @@ impl Part<dyn RtoEstimator> for Config {
 
 #[derive(Debug)]
 struct Envelope {
-    config: Config,
+    config: RttEnvelopeConfig,
     ewrtt: Option<Duration>,
     /// The last `⌊cwnd⌋` and its root of α.
     decay: (u32, f64),
@@ -139,7 +137,7 @@ mod tests {
     use super::*;
 
     fn envelope() -> Envelope {
-        let mut envelope = Envelope { config: Config::default(), ewrtt: None, decay: (1, 0.995) };
+        let mut envelope = Envelope { config: RttEnvelopeConfig::default(), ewrtt: None, decay: (1, 0.995) };
         envelope.update(1, Duration::from_millis(100));
         envelope
     }

@@ -16,15 +16,16 @@
 //! **Departures.** In addition to RFC 8985 the variant uses PRR, CUBIC, undo by DSACK, and limited transmit by the
 //! pipe, which sends new data for everything that has left the network. Step 5 requires the longest remaining time of
 //! all candidates; it is taken from the newest one, without visiting the others. Undo is bounded, because the receiver may
-//! lie (`base/undo_limit.rs`).
+//! lie (`bounded`).
 //!
-//! **Reproduces.** Worked examples of the steps of RFC 8985, in `tests/vectors/rack.rs`.
+//! **Reproduces.** Worked examples of the steps of RFC 8985.
 //!
 //! **Status.** Faithful.
 
-use std::hint::black_box;
-use std::sync::Arc;
-
+use crate::algorithm::Algorithm;
+use crate::rule::{NEEDS_SACK, Rule};
+use crate::seam::Seam;
+use crate::time::overtaking::{Overtaking, Transmission, WindowedMin};
 use reknit_tcp::facts::{AckFacts, Context, Phase, TIMESTAMP_TICK, Turn};
 use reknit_tcp::scoreboard::{Cause, Record, SegId};
 use reknit_tcp::seams::{LossDetector, Plugin, Verdicts};
@@ -33,40 +34,10 @@ use reknit_units::{Duration, Instant, Segments};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::base::{cubic, limited_transmit, prr, spurious_response, undo_limit};
-use crate::composition::Composition;
-use crate::part::{Algorithm, Part};
-use crate::rule::{NEEDS_SACK, Rule};
-use crate::seam::Seam;
-use crate::time::overtaking::{Overtaking, Transmission, WindowedMin};
-use crate::undo::dsack_det;
-use crate::variant::{Side, Status, Variant};
-
-/// The registry entry.
-pub(crate) const VARIANT: Variant = Variant {
-    name: "rack",
-    aliases: &["rack-tlp"],
-    summary: "time-based detection and tail loss probe, with PRR, CUBIC and DSACK undo",
-    source: "RFC 8985, RFC 9937, RFC 9438",
-    side: Side::Sender,
-    peer_needs: "SACK, DSACK to adapt",
-    status: Status::Faithful,
-    compose: || Composition {
-        loss_detector: Arc::new(Config::default()),
-        spurious_detectors: vec![Arc::new(dsack_det::Config::default())],
-        undo_limit: Arc::new(undo_limit::Bounded::default()),
-        spurious_response: Arc::new(spurious_response::Config::Instant),
-        fast_recovery: Arc::new(prr::Config::default()),
-        limited_transmit: Arc::new(limited_transmit::Config::Pipe { spreads_bursts: false }),
-        congestion_control: Arc::new(cubic::Config::default()),
-        ..Composition::default()
-    },
-};
-
 /// Parameters.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
-pub struct Config {
+pub struct RackConfig {
     /// The reordering window is `min_rtt` divided by this, times the multiplier (§6.2 step 4).
     #[schemars(range(min = 1, max = 1000))]
     pub reo_wnd_divisor: u64,
@@ -81,9 +52,9 @@ pub struct Config {
     pub tlp: bool,
 }
 
-impl Default for Config {
-    fn default() -> Config {
-        Config {
+impl Default for RackConfig {
+    fn default() -> RackConfig {
+        RackConfig {
             reo_wnd_divisor: 4,
             reo_wnd_persist: 16,
             max_ack_delay: Duration::from_millis(25),
@@ -93,13 +64,11 @@ impl Default for Config {
     }
 }
 
-impl Algorithm for Config {
-    const NAME: &'static str = "rack";
-    const SOURCE: &'static str = include_str!("rack.rs");
-    const RULES: &'static [Rule] = &[Rule::Only(Seam::Postponement, &[]), Rule::Waits, NEEDS_SACK];
-}
+impl Algorithm<dyn LossDetector> for RackConfig {
+    fn rules(&self) -> &'static [Rule] {
+        &[Rule::Only(Seam::Postponement, &[]), Rule::Waits, NEEDS_SACK]
+    }
 
-impl Part<dyn LossDetector> for Config {
     fn build(&self) -> Box<dyn LossDetector> {
         Box::new(Rack {
             overtaking: Overtaking::default(),
@@ -131,7 +100,7 @@ struct Probe {
 
 #[derive(Debug)]
 struct Rack {
-    config: Config,
+    config: RackConfig,
     overtaking: Overtaking,
     fack: Offset,
     min_rtt: WindowedMin,
@@ -312,12 +281,6 @@ impl LossDetector for Rack {
 }
 
 impl Plugin for Rack {
-    fn read_ahead(&self) {
-        black_box(&(self.fack, self.reo_timer, self.reo_wnd_mult, self.left_episode, self.probe.pto, self.config.tlp));
-        self.overtaking.read_ahead();
-        black_box(&self.min_rtt.get());
-    }
-
     fn on_turn(&mut self, _cx: &Context<'_>, turn: Turn) {
         match turn {
             Turn::EnterRecovery => self.end_probe(),

@@ -5,7 +5,7 @@
 //!
 //! **What it changes.** `dsack-ss` with the limited transmit of Blanton and Allman.
 //!
-//! **Rules.** Detection is as in `dsack_det.rs`. In response, ssthresh becomes at least the old cwnd, so that slow
+//! **Rules.** Detection is by DSACK (`dsack`). In response, ssthresh becomes at least the old cwnd, so that slow
 //! start leads back to it. The first and the second duplicate ACK each release a segment, and then every second one
 //! does. dupthresh stays 3.
 //!
@@ -15,10 +15,9 @@
 //!
 //! **Status.** Faithful.
 
-use std::sync::Arc;
-
-use crate::base::{limited_transmit, spurious_response};
+use crate::algorithms::{LimitedTransmit, SpuriousResponse};
 use crate::composition::Composition;
+use crate::pages;
 use crate::undo::dsack_det;
 use crate::variant::{Side, Status, Variant};
 
@@ -31,10 +30,11 @@ pub(crate) const VARIANT: Variant = Variant {
     side: Side::Sender,
     peer_needs: "SACK, DSACK",
     status: Status::Faithful,
+    page: &pages::UNDO_BA_R,
     compose: || Composition {
-        spurious_detectors: vec![Arc::new(dsack_det::Config::default())],
-        spurious_response: Arc::new(spurious_response::Config::SlowStart),
-        limited_transmit: Arc::new(limited_transmit::Config::EverySecond),
+        spurious_detectors: vec![dsack_det::DsackConfig::default().into()],
+        spurious_response: SpuriousResponse::SlowStart {},
+        limited_transmit: LimitedTransmit::EverySecond {},
         ..Composition::default()
     },
 };

@@ -33,8 +33,6 @@
 //! the layout of the option, which does not matter. With timestamps, PAWS (RFC 7323 §5) drops an ACK
 //! that was overtaken by one of a later tick before rule 4 sees it; reports about data segments are not affected.
 
-use std::sync::Arc;
-
 use reknit_tcp::experiment::{AckOrdinal, Experiment, Features};
 use reknit_tcp::facts::{AckFacts, Context, Spurious, TIMESTAMP_TICK, Trigger};
 use reknit_tcp::scoreboard::{Cause, SegId};
@@ -44,28 +42,8 @@ use reknit_units::{Duration, Instant};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::base::spurious_response;
-use crate::composition::Composition;
-use crate::part::{Algorithm, Part};
+use crate::algorithm::Algorithm;
 use crate::rule::{Need, Rule};
-use crate::variant::{Side, Status, Variant};
-
-/// The registry entry.
-pub(crate) const VARIANT: Variant = Variant {
-    name: "door",
-    aliases: &["tcp-door"],
-    summary: "sack + packet numbers that show reordering; then no reductions for a while, and the last one is undone",
-    source: "Wang and Zhang, MobiHoc 2002; survey section 5.1.2",
-    side: Side::Both,
-    peer_needs: "SACK, the experimental option `ordinals`; without it timestamps",
-    status: Status::Partial,
-    compose: || Composition {
-        spurious_detectors: vec![Arc::new(Config::default())],
-        spurious_response: Arc::new(spurious_response::Config::Restore),
-        header_support: vec![Arc::new(OrdinalsConfig {})],
-        ..Composition::default()
-    },
-};
 
 /// A run of freezes lasts at most this many times t1.
 const LONGEST_RUN: u64 = 8;
@@ -86,7 +64,7 @@ pub enum Respond {
 /// Parameters.
 #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
-pub struct Config {
+pub struct DoorConfig {
     /// Which of the two responses to use.
     pub respond: Respond,
     /// t1, for how long window and timeout do not change. Default: SRTT.
@@ -95,13 +73,7 @@ pub struct Config {
     pub t2: Option<Duration>,
 }
 
-impl Algorithm for Config {
-    const NAME: &'static str = "door";
-    const SOURCE: &'static str = include_str!("door.rs");
-    const ABOUT: &'static str = "Detects reordering, freezes the window, and undoes a recent reduction (TCP-DOOR)";
-}
-
-impl Part<dyn SpuriousDetector> for Config {
+impl Algorithm<dyn SpuriousDetector> for DoorConfig {
     fn build(&self) -> Box<dyn SpuriousDetector> {
         Box::new(Door {
             config: self.clone(),
@@ -115,7 +87,7 @@ impl Part<dyn SpuriousDetector> for Config {
 
 #[derive(Debug)]
 struct Door {
-    config: Config,
+    config: DoorConfig,
     max_adsn: Option<u8>,
     newest_arrived: Instant,
     frozen_until: Instant,
@@ -166,7 +138,7 @@ impl Door {
     }
 
     /// Rule 6.
-    fn takes_back(&self, cx: &Context<'_>) -> Option<Spurious> {
+    fn undoes_recent(&self, cx: &Context<'_>) -> Option<Spurious> {
         let t2 = self.config.t2.unwrap_or(cx.snd.rto);
         let recent = cx.snd.snapshot.as_ref().filter(|snapshot| cx.now.since(snapshot.at) <= t2)?;
         Some(match recent.trigger {
@@ -188,7 +160,7 @@ impl SpuriousDetector for Door {
         if self.config.respond != Respond::Instant {
             self.freeze(cx);
         }
-        if self.config.respond == Respond::Freeze { None } else { self.takes_back(cx) }
+        if self.config.respond == Respond::Freeze { None } else { self.undoes_recent(cx) }
     }
 
     fn frozen_until(&self) -> Instant {
@@ -201,15 +173,11 @@ impl SpuriousDetector for Door {
 #[serde(deny_unknown_fields)]
 pub struct OrdinalsConfig {}
 
-impl Algorithm for OrdinalsConfig {
-    const NAME: &'static str = "ordinals";
-    const SOURCE: &'static str = include_str!("door.rs");
-    const ABOUT: &'static str = "TCP-DOOR: numbers for transmissions (TPSN) and for repeated ACKs (ADSN)";
-    const RULES: &'static [Rule] =
-        &[Rule::Needs(Need::Feature(Features::ORDINALS), "reordering is detected by timestamps")];
-}
+impl Algorithm<dyn HeaderSupport> for OrdinalsConfig {
+    fn rules(&self) -> &'static [Rule] {
+        &[Rule::Needs(Need::Feature(Features::ORDINALS), "reordering is detected by timestamps")]
+    }
 
-impl Part<dyn HeaderSupport> for OrdinalsConfig {
     fn build(&self) -> Box<dyn HeaderSupport> {
         Box::new(Ordinals::default())
     }
@@ -275,7 +243,7 @@ mod tests {
         let experiment = Experiment { ack_ordinal: Some(ordinal), ..Experiment::default() };
         let snd = reknit_tcp::facts::SendState { features: Features::ORDINALS, ..snd };
         let mut door = Door {
-            config: Config::default(),
+            config: DoorConfig::default(),
             max_adsn: None,
             newest_arrived: Instant::ZERO,
             frozen_until: Instant::ZERO,

@@ -4,7 +4,7 @@
 //! RR-TCP, ICSI TR-02-006, 2002, §3 ("DSACK-R").
 //!
 //! **What it changes.** If the receiver reports every segment that an episode retransmitted as a duplicate, nothing was
-//! lost and the reduction was spurious. The response then decides about the window (`base/spurious_response.rs`).
+//! lost and the reduction was spurious. The response then decides about the window (`spurious_response`).
 //!
 //! **State.** For each episode that can still be judged: `unproven`, segments retransmitted in it, last sent between
 //! `began` and `ended`, that no DSACK has reported; `no_undo`: it cannot be judged. `off`: the network itself duplicates
@@ -28,8 +28,6 @@
 //!
 //! **Status.** Faithful.
 
-use std::hint::black_box;
-
 use reknit_tcp::facts::{AckFacts, Context, Snapshot, Spurious, Trigger, Turn};
 use reknit_tcp::scoreboard::{Cause, Duplicate, SegId};
 use reknit_tcp::seams::{Plugin, SpuriousDetector};
@@ -37,7 +35,7 @@ use reknit_units::{Instant, Segments};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::part::{Algorithm, Part};
+use crate::algorithm::Algorithm;
 use crate::rule::{Need, Rule};
 
 /// What a DSACK for a segment that was sent once means.
@@ -54,7 +52,7 @@ pub enum Duplication {
 /// Parameters.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
-pub struct Config {
+pub struct DsackConfig {
     /// What to do about duplicates made by the network.
     pub duplication: Duplication,
     /// How many reductions can be judged at the same time. 1: only the last one, as in the papers.
@@ -62,19 +60,17 @@ pub struct Config {
     pub open: u32,
 }
 
-impl Default for Config {
-    fn default() -> Config {
-        Config { duplication: Duplication::default(), open: 1 }
+impl Default for DsackConfig {
+    fn default() -> DsackConfig {
+        DsackConfig { duplication: Duplication::default(), open: 1 }
     }
 }
 
-impl Algorithm for Config {
-    const NAME: &'static str = "dsack";
-    const SOURCE: &'static str = include_str!("dsack_det.rs");
-    const RULES: &'static [Rule] = &[Rule::Needs(Need::Sack, "spurious retransmissions are not detected")];
-}
+impl Algorithm<dyn SpuriousDetector> for DsackConfig {
+    fn rules(&self) -> &'static [Rule] {
+        &[Rule::Needs(Need::Sack, "spurious retransmissions are not detected")]
+    }
 
-impl Part<dyn SpuriousDetector> for Config {
     fn build(&self) -> Box<dyn SpuriousDetector> {
         Box::new(DsackDetection { config: self.clone(), off: false, episodes: Vec::new(), earlier: None })
     }
@@ -106,7 +102,7 @@ impl Episode {
 
 #[derive(Debug)]
 struct DsackDetection {
-    config: Config,
+    config: DsackConfig,
     off: bool,
     /// Oldest first.
     episodes: Vec<Episode>,
@@ -202,10 +198,6 @@ impl SpuriousDetector for DsackDetection {
 }
 
 impl Plugin for DsackDetection {
-    fn read_ahead(&self) {
-        black_box(&(self.config.open, self.off));
-    }
-
     fn on_turn(&mut self, cx: &Context<'_>, turn: Turn) {
         match turn {
             // A timeout during an episode continues it: an undo restores the window from before the start of the

@@ -5,17 +5,16 @@
 //! **What it changes.** It adds the detection of spurious fast retransmits by DSACK to `sack`, and restores the old
 //! window at once.
 //!
-//! **Rules.** Detection is as in `dsack_det.rs`. In response, cwnd and ssthresh become at least what they were before
+//! **Rules.** Detection is by DSACK (`dsack`). In response, cwnd and ssthresh become at least what they were before
 //! (the burst limit of the connection applies). dupthresh stays 3.
 //!
 //! **Reproduces.** RR-TCP Fig. 1 and the curve "DSACK-R" of Figs. 6 to 11.
 //!
 //! **Status.** Faithful.
 
-use std::sync::Arc;
-
-use crate::base::spurious_response;
+use crate::algorithms::SpuriousResponse;
 use crate::composition::Composition;
+use crate::pages;
 use crate::undo::dsack_det;
 use crate::variant::{Side, Status, Variant};
 
@@ -28,9 +27,10 @@ pub(crate) const VARIANT: Variant = Variant {
     side: Side::Sender,
     peer_needs: "SACK, DSACK",
     status: Status::Faithful,
+    page: &pages::UNDO_DSACK_R,
     compose: || Composition {
-        spurious_detectors: vec![Arc::new(dsack_det::Config::default())],
-        spurious_response: Arc::new(spurious_response::Config::Instant),
+        spurious_detectors: vec![dsack_det::DsackConfig::default().into()],
+        spurious_response: SpuriousResponse::Instant {},
         ..Composition::default()
     },
 };

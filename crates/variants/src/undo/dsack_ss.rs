@@ -5,17 +5,16 @@
 //! **What it changes.** It adds the detection of spurious fast retransmits by DSACK to `sack`, and returns to the old
 //! window by slow start.
 //!
-//! **Rules.** Detection is as in `dsack_det.rs`. In response, ssthresh becomes at least the old cwnd; cwnd does not
+//! **Rules.** Detection is by DSACK (`dsack`). In response, ssthresh becomes at least the old cwnd; cwnd does not
 //! change. dupthresh stays 3.
 //!
 //! **Reproduces.** Survey Fig. 7 a, b ("DSACK TCP").
 //!
 //! **Status.** Faithful.
 
-use std::sync::Arc;
-
-use crate::base::spurious_response;
+use crate::algorithms::SpuriousResponse;
 use crate::composition::Composition;
+use crate::pages;
 use crate::undo::dsack_det;
 use crate::variant::{Side, Status, Variant};
 
@@ -28,9 +27,10 @@ pub(crate) const VARIANT: Variant = Variant {
     side: Side::Sender,
     peer_needs: "SACK, DSACK",
     status: Status::Faithful,
+    page: &pages::UNDO_DSACK_SS,
     compose: || Composition {
-        spurious_detectors: vec![Arc::new(dsack_det::Config::default())],
-        spurious_response: Arc::new(spurious_response::Config::SlowStart),
+        spurious_detectors: vec![dsack_det::DsackConfig::default().into()],
+        spurious_response: SpuriousResponse::SlowStart {},
         ..Composition::default()
     },
 };

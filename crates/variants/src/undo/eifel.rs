@@ -7,8 +7,8 @@
 //! **What it changes.** The first ACK after a retransmission shows by its timestamp, or by an echoed bit, whether it
 //! was sent for the original or for the retransmission. If it was sent for the original, nothing was lost and the
 //! reduction was spurious; after a timeout, nothing else is retransmitted. The response then decides about the window
-//! (`base/spurious_response.rs`: `rfc4015`, or `oldest-only` as described in the survey §5.1.1). The timeout becomes
-//! more conservative (`base/rfc4015.rs`).
+//! (`rfc4015`, or `oldest-only` as described in the survey §5.1.1). The timeout becomes
+//! more conservative (`rfc4015`).
 //!
 //! **State.** `retransmitted`: when the first retransmission of the episode was sent (`RetransmitTS`) and when its
 //! original was sent, until the episode is judged. `begun`: the first retransmission of the episode has not been sent
@@ -32,8 +32,6 @@
 //! **Status.** Faithful. An original that arrives within the tick of the timestamp clock in which its retransmission
 //! was sent is not recognized (RFC 3522 §3.2).
 
-use std::sync::Arc;
-
 use reknit_tcp::experiment::Features;
 use reknit_tcp::facts::{AckFacts, Context, Spurious, TIMESTAMP_TICK, Trigger, Turn};
 use reknit_tcp::scoreboard::{Cause, SegId};
@@ -42,47 +40,7 @@ use reknit_units::{Bytes, Instant};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::base::{rfc4015, spurious_response};
-use crate::composition::Composition;
-use crate::part::{Algorithm, Part};
-use crate::undo::retransmitted;
-use crate::variant::{Side, Status, Variant};
-
-/// Eifel as in the RFCs.
-pub(crate) const EIFEL: Variant = Variant {
-    name: "eifel",
-    aliases: &["rfc3522"],
-    summary: "sack + timestamps that distinguish originals from retransmissions; the response of RFC 4015",
-    source: "RFC 3522, RFC 4015; survey section 5.1.1",
-    side: Side::Sender,
-    peer_needs: "SACK, timestamps",
-    status: Status::Faithful,
-    compose: || Composition { timestamps: Some(true), ..compose(Evidence::Timestamps) },
-};
-
-/// Eifel with a bit instead of timestamps.
-pub(crate) const EIFEL_RTX: Variant = Variant {
-    name: "eifel-rtx",
-    aliases: &[],
-    summary: "eifel with an echoed retransmission bit",
-    source: "RR-TCP, ICSI TR-02-006, section 3; RFC 3522 section 3.2",
-    side: Side::Both,
-    peer_needs: "SACK, the experimental option `retransmitted`; without it timestamps",
-    status: Status::Faithful,
-    compose: || Composition {
-        header_support: vec![Arc::new(retransmitted::Config {})],
-        ..compose(Evidence::Retransmitted)
-    },
-};
-
-fn compose(evidence: Evidence) -> Composition {
-    Composition {
-        spurious_detectors: vec![Arc::new(Config { evidence, ..Config::default() })],
-        spurious_response: Arc::new(spurious_response::Config::Rfc4015),
-        rto_estimator: Arc::new(rfc4015::Config::default()),
-        ..Composition::default()
-    }
-}
+use crate::algorithm::Algorithm;
 
 /// What distinguishes an original from its retransmission.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize, JsonSchema)]
@@ -98,7 +56,7 @@ pub enum Evidence {
 /// Parameters.
 #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
-pub struct Config {
+pub struct EifelConfig {
     /// What distinguishes the copies of a segment.
     pub evidence: Evidence,
     /// Accept only an echo of the original's own timestamp, which a receiver cannot guess (RFC 3522 §3.4). Spurious
@@ -106,13 +64,7 @@ pub struct Config {
     pub safe: bool,
 }
 
-impl Algorithm for Config {
-    const NAME: &'static str = "eifel";
-    const SOURCE: &'static str = include_str!("eifel.rs");
-    const ABOUT: &'static str = "Detection by an echoed timestamp or retransmission bit (Eifel, RFC 3522)";
-}
-
-impl Part<dyn SpuriousDetector> for Config {
+impl Algorithm<dyn SpuriousDetector> for EifelConfig {
     fn build(&self) -> Box<dyn SpuriousDetector> {
         Box::new(Eifel { config: self.clone(), live: false, begun: false, retransmitted: None, seen_dsack: false })
     }
@@ -128,7 +80,7 @@ struct Retransmitted {
 
 #[derive(Debug)]
 struct Eifel {
-    config: Config,
+    config: EifelConfig,
     live: bool,
     begun: bool,
     retransmitted: Option<Retransmitted>,

@@ -22,7 +22,7 @@
 //!   the timeout, the timeout was spurious; if it includes the new data, or nothing is acknowledged, the timeout is
 //!   genuine.
 //!
-//! The response then decides about the window (`base/spurious_response.rs`). `2002` keeps it halved. The RFC leaves it
+//! The response then decides about the window (`spurious_response`). `2002` keeps it halved. The RFC leaves it
 //! open; here RFC 4015 is used. With DSACK, even the halving can be undone later (§6 of the paper): `frto-2002+dsack`.
 //!
 //! **Departures.** Until the timeout is judged, cwnd is one segment, as in RFC 5682; the paper does not change it. This
@@ -36,8 +36,6 @@
 //! **Status.** Faithful; `frto-2002+dsack` is partial: §6 proposes to revert "the congestion window state", and leaves
 //! open how far, and whether at once.
 
-use std::sync::Arc;
-
 use reknit_tcp::facts::{AckFacts, Context, Phase, Turn};
 use reknit_tcp::scoreboard::Record;
 use reknit_tcp::seams::{AfterTimeout, Plugin, TimeoutRecovery, TimeoutStep};
@@ -46,78 +44,7 @@ use reknit_units::Segments;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::base::{rfc4015, spurious_response};
-use crate::composition::Composition;
-use crate::part::{Algorithm, Part};
-use crate::undo::dsack_det;
-use crate::variant::{Side, Status, Variant};
-
-/// The paper of 2002.
-pub(crate) const FRTO_2002: Variant = Variant {
-    name: "frto-2002",
-    aliases: &[],
-    summary: "sack + forward RTO recovery; the window stays halved after a spurious timeout",
-    source: "Sarolahti, Kojo, Raatikainen, Helsinki C-2002-07, section 3",
-    side: Side::Sender,
-    peer_needs: "SACK, for loss recovery only",
-    status: Status::Faithful,
-    compose: || Composition {
-        spurious_response: Arc::new(spurious_response::Config::Halve),
-        ..compose(Version::Paper2002)
-    },
-};
-
-/// The paper's proposal for further work.
-pub(crate) const FRTO_2002_DSACK: Variant = Variant {
-    name: "frto-2002+dsack",
-    aliases: &["frto-2002-dsack"],
-    summary: "frto-2002 + slow start back to the old window once DSACK proves the timeout spurious",
-    source: "Sarolahti, Kojo, Raatikainen, Helsinki C-2002-07, section 6",
-    side: Side::Sender,
-    peer_needs: "SACK, DSACK",
-    status: Status::Partial,
-    compose: || Composition {
-        spurious_detectors: vec![Arc::new(dsack_det::Config::default())],
-        spurious_response: Arc::new(spurious_response::Config::HalveThenSlowStart),
-        ..compose(Version::Paper2002)
-    },
-};
-
-/// The RFC's basic algorithm.
-pub(crate) const FRTO: Variant = Variant {
-    name: "frto",
-    aliases: &["rfc5682"],
-    summary: "sack + forward RTO recovery; the response of RFC 4015 after a spurious timeout",
-    source: "RFC 5682 section 2; RFC 4015",
-    side: Side::Sender,
-    peer_needs: "SACK, for loss recovery only",
-    status: Status::Faithful,
-    compose: || with_rfc4015(Version::Basic),
-};
-
-/// The RFC's algorithm for SACK.
-pub(crate) const FRTO_SACK: Variant = Variant {
-    name: "frto-sack",
-    aliases: &[],
-    summary: "frto that checks which data is acknowledged, so that duplicate ACKs do not end it",
-    source: "RFC 5682 section 3; RFC 4015",
-    side: Side::Sender,
-    peer_needs: "SACK",
-    status: Status::Faithful,
-    compose: || with_rfc4015(Version::Sack),
-};
-
-fn compose(version: Version) -> Composition {
-    Composition { timeout_recovery: Arc::new(Config { version }), ..Composition::default() }
-}
-
-fn with_rfc4015(version: Version) -> Composition {
-    Composition {
-        spurious_response: Arc::new(spurious_response::Config::Rfc4015),
-        rto_estimator: Arc::new(rfc4015::Config::default()),
-        ..compose(version)
-    }
-}
+use crate::algorithm::Algorithm;
 
 /// Which version of the algorithm is used.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize, JsonSchema)]
@@ -136,18 +63,12 @@ pub enum Version {
 /// Parameters.
 #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
-pub struct Config {
+pub struct FrtoConfig {
     /// Which version of the algorithm is used.
     pub version: Version,
 }
 
-impl Algorithm for Config {
-    const NAME: &'static str = "frto";
-    const SOURCE: &'static str = include_str!("frto.rs");
-    const ABOUT: &'static str = "Tests by sending new data whether a timeout was spurious (F-RTO)";
-}
-
-impl Part<dyn TimeoutRecovery> for Config {
+impl Algorithm<dyn TimeoutRecovery> for FrtoConfig {
     fn build(&self) -> Box<dyn TimeoutRecovery> {
         Box::new(Frto {
             version: self.version,

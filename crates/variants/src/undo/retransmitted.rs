@@ -25,22 +25,19 @@ use reknit_tcp::seq::Offset;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::part::{Algorithm, Part};
+use crate::algorithm::Algorithm;
 use crate::rule::{Need, Rule};
 
 /// No parameters.
 #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct Config {}
+pub struct RetransmittedConfig {}
 
-impl Algorithm for Config {
-    const NAME: &'static str = "retransmitted";
-    const SOURCE: &'static str = include_str!("retransmitted.rs");
-    const RULES: &'static [Rule] =
-        &[Rule::Needs(Need::Feature(Features::RESENT), "copies are distinguished by timestamps, if there are any")];
-}
+impl Algorithm<dyn HeaderSupport> for RetransmittedConfig {
+    fn rules(&self) -> &'static [Rule] {
+        &[Rule::Needs(Need::Feature(Features::RESENT), "copies are distinguished by timestamps, if there are any")]
+    }
 
-impl Part<dyn HeaderSupport> for Config {
     fn build(&self) -> Box<dyn HeaderSupport> {
         Box::new(RetransmittedBit { echo: None, alone: false })
     }

@@ -17,8 +17,6 @@
 //! **Status.** Partial: the paper only says, in one sentence, that K might adapt. It does not say by how much, up
 //! to where, or how K falls again; this decides how long a lost segment waits.
 
-use std::sync::Arc;
-
 use reknit_tcp::Config as Tcp;
 use reknit_tcp::facts::{AckFacts, Context, Spurious, Turn};
 use reknit_tcp::seams::{Plugin, RtoEstimator};
@@ -26,34 +24,13 @@ use reknit_units::Duration;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::algorithm::Algorithm;
 use crate::base::rfc6298::{self, Rfc6298};
-use crate::base::spurious_response;
-use crate::composition::Composition;
-use crate::part::{Algorithm, Part};
-use crate::undo::dsack_det;
-use crate::variant::{Side, Status, Variant};
-
-/// The registry entry.
-pub(crate) const VARIANT: Variant = Variant {
-    name: "rto-adaptk",
-    aliases: &[],
-    summary: "dsack-r with a retransmission timeout that each spurious timeout makes longer",
-    source: "RR-TCP, ICSI TR-02-006, section 6",
-    side: Side::Sender,
-    peer_needs: "SACK, DSACK",
-    status: Status::Partial,
-    compose: || Composition {
-        rto_estimator: Arc::new(Config::default()),
-        spurious_detectors: vec![Arc::new(dsack_det::Config::default())],
-        spurious_response: Arc::new(spurious_response::Config::Instant),
-        ..Composition::default()
-    },
-};
 
 /// Parameters.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
-pub struct Config {
+pub struct AdaptiveKConfig {
     /// The initial and smallest K (§6: 4).
     #[schemars(range(min = 1, max = 1000))]
     pub min_k: u64,
@@ -70,28 +47,27 @@ pub struct Config {
     pub granularity: Duration,
 }
 
-impl Default for Config {
-    fn default() -> Config {
-        let rfc6298::Config { k, granularity, .. } = rfc6298::Config::default();
-        Config { min_k: k, max_k: 16, step: 2, quiet_samples: 64, granularity }
+impl Default for AdaptiveKConfig {
+    fn default() -> AdaptiveKConfig {
+        let rfc6298::Rfc6298Config { k, granularity, .. } = rfc6298::Rfc6298Config::default();
+        AdaptiveKConfig { min_k: k, max_k: 16, step: 2, quiet_samples: 64, granularity }
     }
 }
 
-impl Algorithm for Config {
-    const NAME: &'static str = "adaptive-k";
-    const SOURCE: &'static str = include_str!("rto_adaptk.rs");
-}
-
-impl Part<dyn RtoEstimator> for Config {
+impl Algorithm<dyn RtoEstimator> for AdaptiveKConfig {
     fn build(&self) -> Box<dyn RtoEstimator> {
-        let base = rfc6298::Config { k: self.min_k, granularity: self.granularity, ..rfc6298::Config::default() };
+        let base = rfc6298::Rfc6298Config {
+            k: self.min_k,
+            granularity: self.granularity,
+            ..rfc6298::Rfc6298Config::default()
+        };
         Box::new(AdaptiveK { config: self.clone(), base: Rfc6298::new(base), quiet: 0 })
     }
 }
 
 #[derive(Debug)]
 struct AdaptiveK {
-    config: Config,
+    config: AdaptiveKConfig,
     /// SRTT and RTTVAR; its K is the adaptive one.
     base: Rfc6298,
     /// Samples since the last spurious timeout or step down.
@@ -156,8 +132,12 @@ mod tests {
     /// The RTO in milliseconds, with an SRTT of 100 ms and an RTTVAR of 50 ms, after `timeouts` spurious timeouts and
     /// then `quiet_samples` samples.
     fn rto(timeouts: u32, quiet_samples: u32) -> u64 {
-        let config = Config::default();
-        let base = rfc6298::Config { k: config.min_k, granularity: config.granularity, ..rfc6298::Config::default() };
+        let config = AdaptiveKConfig::default();
+        let base = rfc6298::Rfc6298Config {
+            k: config.min_k,
+            granularity: config.granularity,
+            ..rfc6298::Rfc6298Config::default()
+        };
         let mut estimator = AdaptiveK { config, base: Rfc6298::new(base), quiet: 0 };
         estimator.on_sample(&Tcp::default(), Duration::from_millis(100));
         for _ in 0..timeouts {

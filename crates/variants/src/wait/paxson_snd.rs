@@ -13,58 +13,35 @@
 //!
 //! **Status.** Faithful to the outline in the thesis.
 
-use std::sync::Arc;
-
 use reknit_tcp::facts::Context;
 use reknit_tcp::scoreboard::SegId;
 use reknit_tcp::seams::{Entry, Plugin, Postponement};
-use reknit_units::{Duration, Segments};
+use reknit_units::Duration;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::base::fixed_threshold;
-use crate::composition::Composition;
-use crate::part::{Algorithm, Part};
+use crate::algorithm::Algorithm;
 use crate::rule::Rule;
-use crate::variant::{Side, Status, Variant};
-
-/// The registry entry.
-pub(crate) const VARIANT: Variant = Variant {
-    name: "paxson-snd",
-    aliases: &[],
-    summary: "fast retransmit 20 ms after the second duplicate ACK, if the hole is still open",
-    source: "Paxson 1999; Yang 2001, section 2.3.2",
-    side: Side::Sender,
-    peer_needs: "SACK",
-    status: Status::Faithful,
-    compose: || Composition {
-        dup_thresh: Arc::new(fixed_threshold::Config { dup_thresh: Segments(2) }),
-        postponements: vec![Arc::new(Config::default())],
-        ..Composition::default()
-    },
-};
 
 /// Parameters.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
-pub struct Config {
+pub struct FixedWaitConfig {
     /// w, the time from the duplicate ACK that reaches the threshold to the fast retransmit (thesis §2.3.2: 20 ms).
     pub wait: Duration,
 }
 
-impl Default for Config {
-    fn default() -> Config {
-        Config { wait: Duration::from_millis(20) }
+impl Default for FixedWaitConfig {
+    fn default() -> FixedWaitConfig {
+        FixedWaitConfig { wait: Duration::from_millis(20) }
     }
 }
 
-impl Algorithm for Config {
-    const NAME: &'static str = "fixed-wait";
-    const SOURCE: &'static str = include_str!("paxson_snd.rs");
-    const RULES: &'static [Rule] = &[Rule::Waits];
-}
+impl Algorithm<dyn Postponement> for FixedWaitConfig {
+    fn rules(&self) -> &'static [Rule] {
+        &[Rule::Waits]
+    }
 
-impl Part<dyn Postponement> for Config {
     fn build(&self) -> Box<dyn Postponement> {
         Box::new(FixedWait { wait: self.wait })
     }

@@ -24,48 +24,17 @@
 //!
 //! **Status.** Faithful to RR-TCP §3, which gives the step, the limit and what is measured.
 
-use std::num::NonZeroU64;
-use std::sync::Arc;
-
 use reknit_tcp::facts::{AckFacts, Context, Turn};
 use reknit_tcp::scoreboard::{Record, SegId};
 use reknit_tcp::seams::{Entry, Plugin, Postponement};
 use reknit_units::Duration;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use std::num::NonZeroU64;
 
-use crate::base::lesson::Lesson;
-use crate::composition::Composition;
-use crate::part::{Algorithm, Part};
+use crate::algorithm::Algorithm;
+use crate::base::episode_sample::EpisodeSample;
 use crate::rule::Rule;
-use crate::threshold::blanton_allman;
-use crate::variant::{Side, Status, Variant};
-
-/// TIMEDEL.
-pub(crate) const TIMEDEL: Variant = Variant {
-    name: "ba-timedel",
-    aliases: &["dsack-bl-timedel"],
-    summary: "after three duplicate ACKs, waits for the longest delay of a spuriously retransmitted segment so far",
-    source: "Blanton and Allman 2002; RR-TCP section 3",
-    side: Side::Sender,
-    peer_needs: "SACK, DSACK",
-    status: Status::Faithful,
-    compose: || delayed(Growth::Measured),
-};
-
-/// TIMEINC.
-pub(crate) const TIMEINC: Variant = Variant {
-    name: "ba-timeinc",
-    aliases: &["dsack-bl-timeinc"],
-    summary: "after three duplicate ACKs, waits 10 ms longer for each spurious fast retransmit so far",
-    source: "Blanton and Allman 2002; RR-TCP section 3; survey section 6.1.3",
-    compose: || delayed(Growth::Step),
-    ..TIMEDEL
-};
-
-fn delayed(growth: Growth) -> Composition {
-    Composition { postponements: vec![Arc::new(Config { growth, ..Config::default() })], ..blanton_allman::repaired() }
-}
 
 /// How the delay grows.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize, JsonSchema)]
@@ -81,7 +50,7 @@ pub enum Growth {
 /// Parameters.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
-pub struct Config {
+pub struct TimeDelayedConfig {
     /// How the delay grows.
     pub growth: Growth,
     /// What TIMEINC adds (RR-TCP §3: 10 ms).
@@ -91,20 +60,18 @@ pub struct Config {
     pub srtt_divisor: NonZeroU64,
 }
 
-impl Default for Config {
-    fn default() -> Config {
+impl Default for TimeDelayedConfig {
+    fn default() -> TimeDelayedConfig {
         let srtt_divisor = NonZeroU64::MIN.saturating_add(1);
-        Config { growth: Growth::Measured, step: Duration::from_millis(10), srtt_divisor }
+        TimeDelayedConfig { growth: Growth::Measured, step: Duration::from_millis(10), srtt_divisor }
     }
 }
 
-impl Algorithm for Config {
-    const NAME: &'static str = "time-delayed";
-    const SOURCE: &'static str = include_str!("time_delayed.rs");
-    const RULES: &'static [Rule] = &[Rule::Waits];
-}
+impl Algorithm<dyn Postponement> for TimeDelayedConfig {
+    fn rules(&self) -> &'static [Rule] {
+        &[Rule::Waits]
+    }
 
-impl Part<dyn Postponement> for Config {
     fn build(&self) -> Box<dyn Postponement> {
         Box::new(TimeDelayed::new(self.clone()))
     }
@@ -112,15 +79,15 @@ impl Part<dyn Postponement> for Config {
 
 #[derive(Debug)]
 struct TimeDelayed {
-    config: Config,
+    config: TimeDelayedConfig,
     delay: Duration,
     /// The time from the first duplicate ACK above the hole to the ACK that covered it.
-    episode: Lesson<Duration>,
+    episode: EpisodeSample<Duration>,
 }
 
 impl TimeDelayed {
-    fn new(config: Config) -> TimeDelayed {
-        TimeDelayed { config, delay: Duration::ZERO, episode: Lesson::default() }
+    fn new(config: TimeDelayedConfig) -> TimeDelayed {
+        TimeDelayed { config, delay: Duration::ZERO, episode: EpisodeSample::default() }
     }
 
     fn limit(&self, srtt: Option<Duration>) -> Duration {
@@ -174,7 +141,7 @@ mod tests {
     const MS: fn(u64) -> Duration = Duration::from_millis;
 
     fn after(growth: Growth, took: &[u64]) -> TimeDelayed {
-        let mut delayed = TimeDelayed::new(Config { growth, ..Config::default() });
+        let mut delayed = TimeDelayed::new(TimeDelayedConfig { growth, ..TimeDelayedConfig::default() });
         for ms in took {
             delayed.learn_from_needless(MS(*ms), Some(MS(200)));
         }

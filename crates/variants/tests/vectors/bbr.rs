@@ -1,8 +1,6 @@
 //! BBR version 3 over a link of 10 Mbit/s and 100 ms, a bandwidth-delay product of 86 segments: test cases of
 //! draft-ietf-ccwg-bbr-06, appendix A.
 
-use std::sync::Arc;
-
 use reknit_testkit::bottleneck::{Bottleneck, Look};
 use reknit_testkit::{ISNS, SMSS, TestSender, config, variant};
 use reknit_units::Rate;
@@ -143,7 +141,7 @@ fn the_rate_follows_a_tenfold_increase_of_the_bandwidth() {
 fn the_rate_follows_a_decrease_of_the_bandwidth_to_a_tenth() {
     // With the other parts of `bbr`, ProbeRTT always begins before the round ends in which the bandwidth of the probe is
     // measured, so the filter forgets nothing (see the header of the variant).
-    let composition = Composition { congestion_control: Arc::new(v3::Config::default()), ..variant("rack") };
+    let composition = Composition { congestion_control: v3::BbrConfig::default().into(), ..variant("rack") };
     let mut link = link_from(script_of(&composition), 100);
     link.run(10 * S);
     link.rate = Rate::from_bits_per_second(1_000_000);

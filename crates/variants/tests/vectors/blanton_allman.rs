@@ -1,12 +1,10 @@
 //! Worked examples of Blanton and Allman's thresholds, and of measuring N. The limits and the averages are tested in
 //! the source file.
 
-use std::sync::Arc;
-
 use reknit_testkit::{TestSender, config, variant, vector};
 use reknit_units::Share;
 use reknit_variants::Composition;
-use reknit_variants::threshold::blanton_allman::{Config, Rule};
+use reknit_variants::threshold::blanton_allman::{BlantonAllmanConfig, Rule};
 
 fn start(isn: u32, composition: &Composition) -> TestSender {
     let mut s = TestSender::new(isn, composition, config(50), 100);
@@ -70,8 +68,8 @@ vector!(the_window_limits_the_threshold, |isn| {
 
 /// An average that is always the latest N, so the threshold shows N.
 fn only_the_latest() -> Composition {
-    let config = Config { rule: Rule::Ewma, gain: Share::ONE, ..Config::default() };
-    Composition { dup_thresh: Arc::new(config), ..variant("ba-ewma") }
+    let config = BlantonAllmanConfig { rule: Rule::Ewma, gain: Share::ONE, ..BlantonAllmanConfig::default() };
+    Composition { dup_thresh: config.into(), ..variant("ba-ewma") }
 }
 
 vector!(n_counts_what_had_been_sacked_when_the_hole_was_covered, |isn| {
@@ -109,8 +107,9 @@ vector!(n_of_a_hole_that_is_filled_above_another, |isn| {
     let mut s = start(
         isn,
         &Composition {
-            dup_thresh: Arc::new(Config { rule: Rule::Ewma, gain: Share::ONE, ..Config::default() }),
-            postponements: vec![Arc::new(reknit_variants::wait::paxson_snd::Config::default())],
+            dup_thresh: BlantonAllmanConfig { rule: Rule::Ewma, gain: Share::ONE, ..BlantonAllmanConfig::default() }
+                .into(),
+            postponements: vec![reknit_variants::wait::paxson_snd::FixedWaitConfig::default().into()],
             ..variant("ba-ewma")
         },
     );

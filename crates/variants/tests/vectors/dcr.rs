@@ -1,8 +1,6 @@
 //! Worked examples of TCP-DCR.
 #![expect(clippy::float_cmp, reason = "windows are whole numbers of segments here")]
 
-use std::sync::Arc;
-
 use reknit_tcp::Config;
 use reknit_testkit::{NOTHING, TestSender, config, variant, vector};
 use reknit_units::Duration;
@@ -51,8 +49,8 @@ vector!(one_duplicate_is_enough, |isn| {
 /// RTO = SRTT + 4 * RTTVAR = 300 ms after the handshake; the timer runs since 100 ms.
 fn short_timeout(isn: u32, before_timeout: bool) -> TestSender {
     let tcp = Config { min_rto: Duration::from_millis(10), ..config(10) };
-    let detector = dcr::Config { before_timeout, ..dcr::Config::default() };
-    let variant = Composition { loss_detector: Arc::new(detector), ..variant("dcr") };
+    let detector = dcr::DelayedResponseConfig { before_timeout, ..dcr::DelayedResponseConfig::default() };
+    let variant = Composition { loss_detector: detector.into(), ..variant("dcr") };
     let mut s = TestSender::new(isn, &variant, tcp, 100);
     assert_eq!(s.at(100).sent().len(), 10);
     s

@@ -1,8 +1,6 @@
 //! Worked examples of TCP-DOOR.
 #![expect(clippy::float_cmp, reason = "windows are whole numbers of segments here")]
 
-use std::sync::Arc;
-
 use reknit_tcp::Config;
 use reknit_tcp::experiment::{AckOrdinal, Experiment};
 use reknit_tcp::facts::Phase;
@@ -192,8 +190,8 @@ vector!(a_timeout_is_undone_with_its_back_off, |isn| {
 
 vector!(each_response_can_be_used_alone, |isn| {
     let with = |respond| {
-        let detector = door::Config { respond, ..door::Config::default() };
-        Composition { spurious_detectors: vec![Arc::new(detector)], ..variant("door") }
+        let detector = door::DoorConfig { respond, ..door::DoorConfig::default() };
+        Composition { spurious_detectors: vec![detector.into()], ..variant("door") }
     };
     for (respond, restored) in [(door::Respond::Freeze, false), (door::Respond::Instant, true)] {
         let mut s = sixteen_in_flight_by(isn, &with(respond));
@@ -223,8 +221,8 @@ vector!(without_the_option_the_echoed_timestamp_shows_reordering, |isn| {
 });
 
 vector!(t1_and_t2_are_durations, |isn| {
-    let detector = door::Config { t1: Some(Duration::from_millis(10)), ..door::Config::default() };
-    let composition = Composition { spurious_detectors: vec![Arc::new(detector)], ..variant("door") };
+    let detector = door::DoorConfig { t1: Some(Duration::from_millis(10)), ..door::DoorConfig::default() };
+    let composition = Composition { spurious_detectors: vec![detector.into()], ..variant("door") };
     for (ms, event) in [(1159, true), (1160, false)] {
         let mut s = sixteen_in_flight_by(isn, &composition);
         s.at(1150).deliver(&overtaken(cum(1, 1)));

@@ -1,15 +1,13 @@
 //! Worked examples of DSACK detection.
 #![expect(clippy::float_cmp, reason = "windows are whole numbers of segments here")]
 
-use std::sync::Arc;
-
 use reknit_tcp::facts::Phase;
 use reknit_testkit::{TestSender, config, variant, vector};
 use reknit_units::{Duration, Segments};
 use reknit_variants::Composition;
 use reknit_variants::base::fixed_threshold;
 use reknit_variants::base::limited_transmit;
-use reknit_variants::undo::dsack_det::{Config, Duplication};
+use reknit_variants::undo::dsack_det::{DsackConfig, Duplication};
 
 /// 2, 3, 4 overtake 1, which is retransmitted; then the original and everything else arrive, and finally the copy.
 fn needless_fast_retransmit(isn: u32, name: &str) -> TestSender {
@@ -45,7 +43,7 @@ vector!(slow_start_to_the_old_window_by_blanton_and_allman, |isn| {
 vector!(blanton_and_allman_send_on_every_second_duplicate_ack, |isn| {
     // With a threshold that cannot be reached, only limited transmit acts.
     let composition =
-        Composition { dup_thresh: Arc::new(fixed_threshold::Config { dup_thresh: Segments(20) }), ..variant("ba-r") };
+        Composition { dup_thresh: fixed_threshold::FixedConfig { dup_thresh: Segments(20) }.into(), ..variant("ba-r") };
     let mut s = TestSender::new(isn, &composition, config(12), 100);
     s.sent();
     let sent: Vec<usize> = (2..=9).map(|n| s.pass(n).len()).collect();
@@ -93,8 +91,8 @@ vector!(a_window_of_lost_acks_undoes_nothing, |isn| {
 });
 
 fn duplicated_by_the_network(isn: u32, duplication: Duplication) -> TestSender {
-    let config = Config { duplication, ..Config::default() };
-    let composition = Composition { spurious_detectors: vec![Arc::new(config)], ..variant("dsack-r") };
+    let config = DsackConfig { duplication, ..DsackConfig::default() };
+    let composition = Composition { spurious_detectors: vec![config.into()], ..variant("dsack-r") };
     let mut s = TestSender::new(isn, &composition, reknit_testkit::config(8), 100);
     s.sent();
     s.pass_all([1, 3]);
@@ -155,7 +153,7 @@ vector!(the_restored_window_is_sent_in_bursts, |isn| {
 });
 
 vector!(an_undo_after_the_episode_does_not_affect_a_new_disorder, |isn| {
-    let limited_transmit = Arc::new(limited_transmit::Config::PerSack { windows: 1.0 });
+    let limited_transmit = limited_transmit::PerSackConfig { windows: 1.0 }.into();
     let composition = Composition { limited_transmit, ..variant("dsack-r") };
     let mut s = TestSender::new(isn, &composition, config(20), 100);
     s.sent();
@@ -174,8 +172,8 @@ vector!(an_undo_after_the_episode_does_not_affect_a_new_disorder, |isn| {
 /// Two spurious fast retransmits. The DSACK for the first arrives after the second has begun, then the one for the second.
 /// The windows before, between and after the copies, and the number of undos.
 fn two_open_reductions(isn: u32, open: u32) -> ([f64; 3], u64) {
-    let detector = Config { open, ..Config::default() };
-    let composition = Composition { spurious_detectors: vec![Arc::new(detector)], ..variant("dsack-r") };
+    let detector = DsackConfig { open, ..DsackConfig::default() };
+    let composition = Composition { spurious_detectors: vec![detector.into()], ..variant("dsack-r") };
     let mut s = TestSender::new(isn, &composition, config(16), 100);
     assert_eq!(s.sent().len(), 16);
     assert!(s.pass_all([2, 3, 4]).contains(&1));

@@ -1,13 +1,12 @@
 //! Worked examples of Eifel and of the retransmission bit.
 
-use std::sync::Arc;
-
 use reknit_tcp::Config;
 use reknit_tcp::experiment::Experiment;
 use reknit_tcp::facts::Phase;
 use reknit_testkit::{Ack, NOTHING, SMSS, TestSender, config, variant, vector};
 use reknit_units::{Bytes, Duration};
-use reknit_variants::{Composition, base::spurious_response, undo::eifel};
+use reknit_variants::algorithms::SpuriousResponse;
+use reknit_variants::{Composition, undo::eifel};
 
 fn stamped(window: u32) -> Config {
     Config { timestamps: true, mss: 2000, ..config(window) }
@@ -129,8 +128,8 @@ vector!(the_timestamp_clock_may_wrap, |isn| {
 });
 
 vector!(in_safe_mode_only_the_timestamp_of_the_original_counts, |isn| {
-    let detector = eifel::Config { safe: true, ..eifel::Config::default() };
-    let composition = Composition { spurious_detectors: vec![Arc::new(detector)], ..variant("eifel") };
+    let detector = eifel::EifelConfig { safe: true, ..eifel::EifelConfig::default() };
+    let composition = Composition { spurious_detectors: vec![detector.into()], ..variant("eifel") };
     for (echo, verdicts) in [(50, 1), (49, 0), (51, 0)] {
         let mut s = fast_retransmit(isn, &composition);
         s.deliver(&cum(4, echo));
@@ -139,8 +138,7 @@ vector!(in_safe_mode_only_the_timestamp_of_the_original_counts, |isn| {
 });
 
 vector!(the_survey_restores_if_only_the_oldest_was_retransmitted, |isn| {
-    let composition =
-        Composition { spurious_response: Arc::new(spurious_response::Config::OldestOnly), ..variant("eifel") };
+    let composition = Composition { spurious_response: SpuriousResponse::OldestOnly {}, ..variant("eifel") };
     let mut s = fast_retransmit(isn, &composition);
     s.deliver(&cum(4, 90));
     assert_eq!((s.cwnd(), s.ssthresh()), (10.0, f64::INFINITY));

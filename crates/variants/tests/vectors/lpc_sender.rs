@@ -1,13 +1,11 @@
 //! Worked examples of Lee, Park and Choi's sender.
 
-use std::sync::Arc;
-
 use reknit_testkit::{TestSender, config, variant, vector};
 use reknit_variants::{Composition, threshold::lpc_sender};
 
 fn four_paths(isn: u32) -> TestSender {
-    let paths = lpc_sender::Config { paths: 4, ..lpc_sender::Config::default() };
-    let composition = Composition { dup_thresh: Arc::new(paths), ..variant("lpc-sender") };
+    let paths = lpc_sender::PathsConfig { paths: 4, ..lpc_sender::PathsConfig::default() };
+    let composition = Composition { dup_thresh: paths.into(), ..variant("lpc-sender") };
     let mut s = TestSender::new(isn, &composition, config(12), 100);
     assert_eq!(s.sent().len(), 12);
     s

@@ -1,7 +1,5 @@
 //! Worked examples of Paxson's receiver, which delays the second duplicate ACK.
 
-use std::sync::Arc;
-
 use reknit_tcp::Segment;
 use reknit_testkit::peer::{Peer, SILENCE, data, plain};
 use reknit_testkit::variant;
@@ -47,7 +45,7 @@ fn the_second_duplicate_is_sent_after_the_wait() {
 
 #[test]
 fn without_a_wait_nothing_changes() {
-    let without = Arc::new(paxson_rcv::Config { wait: Duration::ZERO });
+    let without = paxson_rcv::HeldDuplicatesConfig { wait: Duration::ZERO }.into();
     let without = Composition { ack_policy: without, ..variant("paxson-rcv") };
     let mut streams = Vec::new();
     for composition in [without, variant("sack")] {

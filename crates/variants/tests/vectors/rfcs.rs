@@ -1,14 +1,13 @@
 //! Rules of RFC 6582, RFC 6675, RFC 8985 and RFC 9937 that no other test shows (docs/design/rfcs.md).
 #![expect(clippy::float_cmp, reason = "windows are whole numbers of segments here")]
 
-use std::sync::Arc;
-
 use reknit_tcp::Config;
 use reknit_tcp::facts::Phase;
 use reknit_testkit::peer::{Peer, ack, plain, sacking, syn_ack};
 use reknit_testkit::{NOTHING, TestSender, config, variant, vector};
 use reknit_variants::Composition;
-use reknit_variants::base::{limited_transmit, prr};
+use reknit_variants::algorithms::LimitedTransmit;
+use reknit_variants::base::prr;
 use reknit_variants::linux;
 
 vector!(newreno_needs_duplicates_beyond_recover, |isn| {
@@ -174,8 +173,8 @@ vector!(rack_retransmits_within_the_window, |isn| {
 
 fn with_prr_of_rfc_9937() -> Composition {
     Composition {
-        fast_recovery: Arc::new(linux::prr::Config {}),
-        limited_transmit: Arc::new(limited_transmit::Config::Off),
+        fast_recovery: linux::prr::LinuxPrrConfig {}.into(),
+        limited_transmit: LimitedTransmit::Off {},
         ..Composition::default()
     }
 }
@@ -193,7 +192,7 @@ vector!(below_ssthresh_prr_conserves_packets_unless_the_ack_is_safe, |isn| {
 
 vector!(the_fast_retransmit_of_prr_is_sent_at_once, |isn| {
     // RFC 9937 §6.1.
-    let rfc_6937 = Composition { fast_recovery: Arc::new(prr::Config::default()), ..with_prr_of_rfc_9937() };
+    let rfc_6937 = Composition { fast_recovery: prr::PrrConfig::default().into(), ..with_prr_of_rfc_9937() };
     for composition in [rfc_6937, with_prr_of_rfc_9937()] {
         let mut s = TestSender::new(isn, &composition, config(20), 100);
         s.sent();
@@ -203,7 +202,7 @@ vector!(the_fast_retransmit_of_prr_is_sent_at_once, |isn| {
 
 vector!(prr_ends_with_ssthresh, |isn| {
     // RFC 9937 §6.1.
-    let composition = Composition { fast_recovery: Arc::new(prr::Config::default()), ..with_prr_of_rfc_9937() };
+    let composition = Composition { fast_recovery: prr::PrrConfig::default().into(), ..with_prr_of_rfc_9937() };
     let mut s = TestSender::new(isn, &composition, config(20), 100);
     s.sent();
     s.pass_all(2..=20);

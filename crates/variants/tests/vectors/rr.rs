@@ -2,8 +2,6 @@
 //! steps of the ratio are in the source files.
 #![expect(clippy::float_cmp, reason = "ratios and windows are compared where they are exact")]
 
-use std::sync::Arc;
-
 use reknit_tcp::Connection;
 use reknit_tcp::experiment::Features;
 use reknit_tcp::facts::Phase;
@@ -154,8 +152,9 @@ vector!(an_exhausted_limited_transmit_is_measured, |isn| {
 
 /// As before, but the window of 4 is the maximum window of the connection: nothing is sent beyond it.
 fn idle_at_the_largest_window(isn: u32, largest_window_exhausts: bool) -> TestSender {
-    let threshold = dup_thresh::Config { largest_window_exhausts, share: true, ..dup_thresh::Config::default() };
-    let composition = Composition { dup_thresh: Arc::new(threshold), ..variant("rr-ta") };
+    let threshold =
+        dup_thresh::RrTcpConfig { largest_window_exhausts, share: true, ..dup_thresh::RrTcpConfig::default() };
+    let composition = Composition { dup_thresh: threshold.into(), ..variant("rr-ta") };
     let capped = reknit_tcp::Config { max_window: Some(Segments(4)), ..config(4) };
     let mut s = TestSender::new(isn, &composition, capped, 100);
     recall(&mut s, &[9], 0.9);

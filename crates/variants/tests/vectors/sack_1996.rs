@@ -1,7 +1,5 @@
 //! Worked examples of a counted pipe, and of a timer that restarts at a fast retransmit.
 
-use std::sync::Arc;
-
 use reknit_tcp::Config;
 use reknit_testkit::{NOTHING, TestSender, config, variant, vector};
 use reknit_units::Duration;
@@ -37,8 +35,8 @@ vector!(lost_segments_stay_in_the_pipe, |isn| {
 
 vector!(the_timer_restarts_at_a_fast_retransmit_if_configured, |isn| {
     let timeouts = |restart_on_retransmission| {
-        let estimator = rfc6298::Config { restart_on_retransmission, ..rfc6298::Config::default() };
-        let variant = Composition { rto_estimator: Arc::new(estimator), ..variant("sack") };
+        let estimator = rfc6298::Rfc6298Config { restart_on_retransmission, ..rfc6298::Rfc6298Config::default() };
+        let variant = Composition { rto_estimator: estimator.into(), ..variant("sack") };
         let mut s = TestSender::new(isn, &variant, Config { min_rto: Duration::from_millis(10), ..config(10) }, 100);
         assert_eq!(s.at(100).sent().len(), 10);
         // The RTO is 300 ms.

@@ -1,11 +1,10 @@
 //! Worked examples of the time-delayed fast retransmit and of the fixed wait of `paxson-snd`. That the delay is never
 //! reduced is tested in the source file: a hole that was retransmitted after a wait cannot have been open for less.
 
-use std::sync::Arc;
-
 use reknit_testkit::{NOTHING, SMSS, TestSender, config, variant, vector};
 use reknit_units::{Duration, Segments};
-use reknit_variants::base::{fixed_threshold, limited_transmit};
+use reknit_variants::algorithms::LimitedTransmit;
+use reknit_variants::base::fixed_threshold;
 use reknit_variants::{Composition, wait::paxson_snd};
 
 /// The first duplicate ACK arrives at 300 ms; the hole is retransmitted without a wait at 310 ms and covered at 328 ms;
@@ -85,9 +84,9 @@ vector!(a_timeout_ends_the_wait_and_keeps_the_delay, |isn| {
 
 vector!(limited_transmit_continues_during_the_wait, |isn| {
     let composition = Composition {
-        dup_thresh: Arc::new(fixed_threshold::Config::default()),
-        postponements: vec![Arc::new(paxson_snd::Config { wait: Duration::from_millis(100) })],
-        limited_transmit: Arc::new(limited_transmit::Config::EverySecond),
+        dup_thresh: fixed_threshold::FixedConfig::default().into(),
+        postponements: vec![paxson_snd::FixedWaitConfig { wait: Duration::from_millis(100) }.into()],
+        limited_transmit: LimitedTransmit::EverySecond {},
         ..Composition::default()
     };
     let mut s = TestSender::new(isn, &composition, config(20), 100);
@@ -120,8 +119,8 @@ vector!(paxson_does_not_retransmit_a_hole_that_closes, |isn| {
 });
 
 vector!(without_a_wait_two_duplicates_retransmit_at_once, |isn| {
-    let at_once = paxson_snd::Config { wait: Duration::ZERO };
-    let composition = Composition { postponements: vec![Arc::new(at_once)], ..variant("paxson-snd") };
+    let at_once = paxson_snd::FixedWaitConfig { wait: Duration::ZERO };
+    let composition = Composition { postponements: vec![at_once.into()], ..variant("paxson-snd") };
     let mut s = TestSender::new(isn, &composition, config(10), 10);
     s.sent();
     s.pass(2);

@@ -1,7 +1,5 @@
 //! Worked examples of the receiver that withholds duplicate ACKs.
 
-use std::sync::Arc;
-
 use reknit_tcp::Config;
 use reknit_testkit::peer::{Peer, data, fin, plain};
 use reknit_testkit::variant;
@@ -13,8 +11,8 @@ const SMSS: u32 = 1000;
 const BEGIN: u64 = 1000;
 
 /// A receiver with these parameters and options.
-fn receiver(parameters: yang::Config, config: Config) -> Peer {
-    let composition = Composition { ack_policy: Arc::new(parameters), ..variant("yang") };
+fn receiver(parameters: yang::YangConfig, config: Config) -> Peer {
+    let composition = Composition { ack_policy: parameters.into(), ..variant("yang") };
     Peer::established_as(&composition, config)
 }
 
@@ -54,7 +52,7 @@ fn five_in_order(peer: &mut Peer, spacing: u64) -> u64 {
 
 #[test]
 fn the_late_segment_releases_in_order_acks() {
-    let mut peer = receiver(yang::Config { thr0: 6, ..yang::Config::default() }, every_segment());
+    let mut peer = receiver(yang::YangConfig { thr0: 6, ..yang::YangConfig::default() }, every_segment());
     let begin = five_in_order(&mut peer, 10);
     train(&mut peer, begin, 10, &[7, 8, 9, 10, 6]);
     peer.at(begin + 1000);
@@ -65,7 +63,7 @@ fn the_late_segment_releases_in_order_acks() {
 #[test]
 fn half_as_many_if_acks_are_delayed() {
     let config = Config { sack: false, ..plain() };
-    let mut peer = receiver(yang::Config { thr0: 6, ..yang::Config::default() }, config);
+    let mut peer = receiver(yang::YangConfig { thr0: 6, ..yang::YangConfig::default() }, config);
     let begin = five_in_order(&mut peer, 10);
     train(&mut peer, begin, 10, &[7, 8, 9, 10, 6]);
     peer.at(begin + 1000);
@@ -75,7 +73,7 @@ fn half_as_many_if_acks_are_delayed() {
 
 #[test]
 fn more_arrivals_than_the_threshold_release_the_duplicates() {
-    let mut peer = receiver(yang::Config::default(), every_segment());
+    let mut peer = receiver(yang::YangConfig::default(), every_segment());
     let begin = five_in_order(&mut peer, 10);
     train(&mut peer, begin, 10, &[7, 8, 9, 10]);
     peer.at(begin + 1000);
@@ -85,7 +83,7 @@ fn more_arrivals_than_the_threshold_release_the_duplicates() {
 
 #[test]
 fn all_of_them_if_none_was_sent_at_once() {
-    let mut peer = receiver(yang::Config { imm: 0, ..yang::Config::default() }, every_segment());
+    let mut peer = receiver(yang::YangConfig { imm: 0, ..yang::YangConfig::default() }, every_segment());
     let begin = five_in_order(&mut peer, 10);
     train(&mut peer, begin, 10, &[7, 8, 9, 10]);
     peer.at(begin + 1000);
@@ -96,7 +94,7 @@ fn all_of_them_if_none_was_sent_at_once() {
 fn a_gap_of_more_than_a_round_trip_was_a_loss() {
     // The round trip of the handshake is 10 ms.
     for (late, thresh) in [(26, 3), (8, 6)] {
-        let mut peer = receiver(yang::Config { imm: 0, thr0: 3, ..yang::Config::default() }, every_segment());
+        let mut peer = receiver(yang::YangConfig { imm: 0, thr0: 3, ..yang::YangConfig::default() }, every_segment());
         let begin = five_in_order(&mut peer, 10);
         for n in [9, 10, 11] {
             peer.at(begin).send(segment(n)); // strides of 4, 5 and 6
@@ -117,7 +115,7 @@ fn a_gap_of_more_than_a_round_trip_was_a_loss() {
 
 #[test]
 fn silence_releases_the_duplicates() {
-    let mut peer = receiver(yang::Config { thr0: 6, ..yang::Config::default() }, every_segment());
+    let mut peer = receiver(yang::YangConfig { thr0: 6, ..yang::YangConfig::default() }, every_segment());
     let begin = five_in_order(&mut peer, 5);
     train(&mut peer, begin, 5, &[7, 8, 9]);
     peer.at(begin + 1000);
@@ -144,7 +142,7 @@ fn arrivals_in_order_are_not_affected() {
 
 #[test]
 fn with_sack_other_segments_do_not_report_what_is_withheld() {
-    let mut peer = receiver(yang::Config { imm: 0, ..yang::Config::default() }, plain());
+    let mut peer = receiver(yang::YangConfig { imm: 0, ..yang::YangConfig::default() }, plain());
     peer.at(BEGIN).send(segment(1));
     peer.send(segment(3));
     peer.write(500);
@@ -157,7 +155,7 @@ fn with_sack_other_segments_do_not_report_what_is_withheld() {
 
 #[test]
 fn with_sack_a_duplicate_is_reported_at_once() {
-    let mut peer = receiver(yang::Config { imm: 0, ..yang::Config::default() }, plain());
+    let mut peer = receiver(yang::YangConfig { imm: 0, ..yang::YangConfig::default() }, plain());
     peer.at(BEGIN).send(segment(1));
     peer.send(segment(3));
     peer.hear();
@@ -166,7 +164,7 @@ fn with_sack_a_duplicate_is_reported_at_once() {
 
 #[test]
 fn new_acks_are_queued_after_the_paced_ones() {
-    let mut peer = receiver(yang::Config { thr0: 6, ..yang::Config::default() }, every_segment());
+    let mut peer = receiver(yang::YangConfig { thr0: 6, ..yang::YangConfig::default() }, every_segment());
     let begin = five_in_order(&mut peer, 10);
     train(&mut peer, begin, 10, &[7, 8, 9, 10, 6]);
     acks(&mut peer, begin);
@@ -177,7 +175,8 @@ fn new_acks_are_queued_after_the_paced_ones() {
 
 #[test]
 fn a_delayed_ack_is_queued_after_the_paced_ones_too() {
-    let mut peer = receiver(yang::Config { thr0: 6, ..yang::Config::default() }, Config { sack: false, ..plain() });
+    let mut peer =
+        receiver(yang::YangConfig { thr0: 6, ..yang::YangConfig::default() }, Config { sack: false, ..plain() });
     let begin = five_in_order(&mut peer, 10);
     train(&mut peer, begin, 10, &[7, 8, 9, 10, 6]);
     peer.at(begin + 41).hear();
@@ -188,7 +187,7 @@ fn a_delayed_ack_is_queued_after_the_paced_ones_too() {
 
 #[test]
 fn data_does_not_acknowledge_more_than_the_paced_acks() {
-    let mut peer = receiver(yang::Config { thr0: 6, ..yang::Config::default() }, every_segment());
+    let mut peer = receiver(yang::YangConfig { thr0: 6, ..yang::YangConfig::default() }, every_segment());
     let begin = five_in_order(&mut peer, 10);
     train(&mut peer, begin, 10, &[7, 8, 9, 10, 6]);
     peer.at(begin + 50).hear();
@@ -200,7 +199,7 @@ fn data_does_not_acknowledge_more_than_the_paced_acks() {
 fn an_ack_number_is_the_end_of_a_segment() {
     // Three ACKs for 6000 bytes: 2000 is within a segment, so the first is left out; 4000 is the end of a segment.
     let config = Config { mss: 4000, ..every_segment() };
-    let mut peer = receiver(yang::Config { imm: 0, thr0: 9, ..yang::Config::default() }, config);
+    let mut peer = receiver(yang::YangConfig { imm: 0, thr0: 9, ..yang::YangConfig::default() }, config);
     peer.at(BEGIN).send(data(3001, 1, 1000));
     peer.at(BEGIN + 10).send(data(4001, 1, 2000));
     peer.at(BEGIN + 30).send(data(1, 1, 3000));
@@ -212,7 +211,7 @@ fn an_ack_number_is_the_end_of_a_segment() {
 
 #[test]
 fn the_fin_releases_everything() {
-    let mut peer = receiver(yang::Config { thr0: 6, ..yang::Config::default() }, every_segment());
+    let mut peer = receiver(yang::YangConfig { thr0: 6, ..yang::YangConfig::default() }, every_segment());
     let begin = five_in_order(&mut peer, 10);
     train(&mut peer, begin, 10, &[7, 8]);
     peer.at(begin + 20).send(fin(8001, 1));

@@ -1,4 +1,4 @@
-//! BBR version 1; `variant.rs` describes it.
+//! BBR version 1.
 
 mod aggregation;
 mod bandwidth;
@@ -11,7 +11,7 @@ pub(crate) mod variant;
 
 use reknit_tcp::facts::{AckFacts, Context, Phase, RateSample, Turn, Window};
 use reknit_tcp::scoreboard::SegId;
-use reknit_tcp::seams::{CongestionControl, Pacing, Plugin, Reduction};
+use reknit_tcp::seams::{CongestionControl, CongestionControlTraits, Pacing, Plugin, Reduction};
 use reknit_units::{Bytes, Instant, Rate, Segments};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -23,24 +23,19 @@ use self::policer::Policer;
 use self::probe_bw::Cycle;
 use self::probe_rtt::MinRtt;
 use self::startup::FullPipe;
+use crate::algorithm::Algorithm;
 use crate::linux::cubic::delivered;
-use crate::part::{Algorithm, Part};
 
 /// Parameters.
 #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
-pub struct Config {
+pub struct Bbr1Config {
     /// Seed of the random choice of the ProbeBW phase.
     #[schemars(range(min = 0, max = 9_007_199_254_740_991_u64))]
     pub seed: u64,
 }
 
-impl Algorithm for Config {
-    const NAME: &'static str = "bbr1";
-    const SOURCE: &'static str = include_str!("variant.rs");
-}
-
-impl Part<dyn CongestionControl> for Config {
+impl Algorithm<dyn CongestionControl> for Bbr1Config {
     fn build(&self) -> Box<dyn CongestionControl> {
         Box::new(Bbr {
             seed: self.seed,
@@ -160,6 +155,15 @@ impl Plugin for Bbr {
 }
 
 impl CongestionControl for Bbr {
+    fn traits(&self) -> CongestionControlTraits {
+        CongestionControlTraits {
+            wants_rate_samples: true,
+            counts_duplicates: true,
+            steers_by_model: true,
+            ..CongestionControlTraits::default()
+        }
+    }
+
     fn on_ack(&mut self, cx: &Context<'_>, ack: &AckFacts<'_>) -> Window {
         let Some(sample) = Sample::of(cx, ack) else { return cx.snd.window_with(cx.snd.cwnd) };
         let restored = self.update_model(cx, ack, &sample);
@@ -186,18 +190,6 @@ impl CongestionControl for Bbr {
         let is_first_flight = cx.board.next_id() < SegId(u64::from(INITIAL_CWND.0));
         let (rate, quantum) = (self.pacing_rate(cx), self.quantum(cx));
         (!is_first_flight).then_some(Pacing { rate, quantum, repairs_alone: true })
-    }
-
-    fn wants_rate_samples(&self) -> bool {
-        true
-    }
-
-    fn counts_duplicates(&self) -> bool {
-        true
-    }
-
-    fn steers_by_model(&self) -> bool {
-        true
     }
 
     fn limits_itself(&self, _cx: &Context<'_>) -> bool {

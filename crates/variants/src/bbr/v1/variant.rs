@@ -12,8 +12,8 @@
 //! trip: one at 5/4 of the bandwidth, one at 3/4, and six at the bandwidth. ProbeRTT reduces the data in flight to four
 //! segments for 200 ms, once the minimum RTT is ten seconds old.
 //!
-//! **Rules.** There is one file for each part of the model: `bandwidth.rs` (§4.1.1), `aggregation.rs`, `policer.rs`,
-//! `startup.rs` (§4.3.2, §4.3.3), `probe_bw.rs` (§4.3.4), `probe_rtt.rs` (§4.1.2, §4.3.5), `control.rs` (§4.2).
+//! **Rules.** Those of the draft: bandwidth (§4.1.1), Startup and Drain (§4.3.2, §4.3.3), ProbeBW (§4.3.4), ProbeRTT
+//! (§4.1.2, §4.3.5), pacing and window (§4.2); and, as in Linux, an allowance for aggregated ACKs, and a policer's rate.
 //! Quantities are in segments, as in Linux. As there, duplicates that a DSACK reports count as delivered: the path has
 //! carried them. Each retransmission is paced on its own (observed).
 //!
@@ -25,11 +25,10 @@
 //!
 //! **Status.** Faithful.
 
-use std::sync::Arc;
-
-use super::Config;
+use super::Bbr1Config;
 use crate::composition::Composition;
 use crate::linux::{self, send_buffer};
+use crate::pages;
 use crate::variant::{Side, Status, Variant};
 
 /// The registry entry.
@@ -41,9 +40,12 @@ pub(crate) const VARIANT: Variant = Variant {
     side: Side::Both,
     peer_needs: "SACK, DSACK, timestamps",
     status: Status::Faithful,
+    page: &pages::BBR_V1_VARIANT,
     compose: || Composition {
-        congestion_control: Arc::new(Config::default()),
-        send_buffers: vec![Arc::new(send_buffer::Config { windows: 3, ..send_buffer::Config::default() })],
+        congestion_control: Bbr1Config::default().into(),
+        send_buffers: vec![
+            send_buffer::LinuxSendBufferConfig { windows: 3, ..send_buffer::LinuxSendBufferConfig::default() }.into(),
+        ],
         ..(linux::variant::VARIANT.compose)()
     },
 };

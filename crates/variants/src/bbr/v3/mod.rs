@@ -1,4 +1,4 @@
-//! BBR version 3; `variant.rs` describes it.
+//! BBR version 3.
 
 mod aggregation;
 mod bounds;
@@ -12,7 +12,7 @@ mod undo;
 pub(crate) mod variant;
 
 use reknit_tcp::facts::{AckFacts, Context, LostSegment, Phase, RateSample, Turn, Window};
-use reknit_tcp::seams::{CongestionControl, Pacing, Plugin, Reduction};
+use reknit_tcp::seams::{CongestionControl, CongestionControlTraits, Pacing, Plugin, Reduction};
 use reknit_units::{Bytes, Rate};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -26,23 +26,18 @@ use self::probe_rtt::MinRtt;
 use self::rounds::Rounds;
 use self::startup::FullBw;
 use self::undo::Undo;
-use crate::part::{Algorithm, Part};
+use crate::algorithm::Algorithm;
 
 /// Parameters.
 #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
-pub struct Config {
+pub struct BbrConfig {
     /// Seed of the random wait between bandwidth probes.
     #[schemars(range(min = 0, max = 9_007_199_254_740_991_u64))]
     pub seed: u64,
 }
 
-impl Algorithm for Config {
-    const NAME: &'static str = "bbr";
-    const SOURCE: &'static str = include_str!("variant.rs");
-}
-
-impl Part<dyn CongestionControl> for Config {
+impl Algorithm<dyn CongestionControl> for BbrConfig {
     fn build(&self) -> Box<dyn CongestionControl> {
         Box::new(Bbr {
             seed: self.seed,
@@ -174,6 +169,14 @@ impl Plugin for Bbr {
 }
 
 impl CongestionControl for Bbr {
+    fn traits(&self) -> CongestionControlTraits {
+        CongestionControlTraits {
+            wants_rate_samples: true,
+            steers_by_model: true,
+            ..CongestionControlTraits::default()
+        }
+    }
+
     /// `UpdateOnACK` (§5.2.3).
     fn on_ack(&mut self, cx: &Context<'_>, ack: &AckFacts<'_>) -> Window {
         let Some(rs) = ack.rate.filter(|rs| rs.prior_delivered.is_some()) else {
@@ -209,14 +212,6 @@ impl CongestionControl for Bbr {
 
     fn pacing(&self, cx: &Context<'_>) -> Option<Pacing> {
         Some(Pacing { rate: self.pacing_rate(cx), quantum: self.send_quantum(cx), repairs_alone: false })
-    }
-
-    fn wants_rate_samples(&self) -> bool {
-        true
-    }
-
-    fn steers_by_model(&self) -> bool {
-        true
     }
 
     /// `MarkConnectionAppLimited` in `HandleProbeRTT` (§5.3.4.3).

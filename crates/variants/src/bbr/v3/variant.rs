@@ -12,27 +12,25 @@
 //! Refill (1) and Up (1.25), and probes every two to three seconds or as often as Reno would. ProbeRTT halves the data
 //! in flight for 200 ms, once the minimum RTT is five seconds old.
 //!
-//! **Rules.** There is one file for each section of the draft: `rounds.rs` (§5.5.1 to §5.5.6), `aggregation.rs`
-//! (§5.5.9), `startup.rs` (§5.3.1), `drain.rs` (§5.3.2), `probe_bw.rs` (§5.3.3), `probe_rtt.rs` (§5.3.4, §5.5.7),
-//! `bounds.rs` (§5.5.10), `undo.rs` (§5.5.11), `control.rs` (§5.6). Names are those of the draft.
+//! **Rules.** Those of the draft: rounds (§5.5.1 to §5.5.6), aggregation (§5.5.9), Startup (§5.3.1), Drain (§5.3.2),
+//! ProbeBW (§5.3.3), ProbeRTT (§5.3.4, §5.5.7), bounds (§5.5.10), undo (§5.5.11), pacing and window (§5.6). Names are those of the draft.
 //!
 //! **Departures.** Random choices of the draft are computed from a seed and the bytes delivered. An ACK that delivers
 //! nothing changes nothing. Loss detection and undo are outside the draft. The other parts are those of `linux`, as in
 //! `bbr1`: loss detection, undo, F-RTO, timers and ACKs. They matter where packets are reordered, because a segment that
 //! is wrongly marked lost lowers the bounds.
 //!
-//! **Reproduces.** The test cases of the draft's appendix A, in `tests/vectors/bbr.rs`. If the bandwidth falls to a tenth,
+//! **Reproduces.** The test cases of the draft's appendix A. If the bandwidth falls to a tenth,
 //! by the draft's rules the estimate may never follow: ProbeRTT is due every five seconds, and if it begins before the
 //! round after a probe is over, that round counts as limited by the application, and the filter forgets nothing
 //! (§5.3.3.6).
 //!
 //! **Status.** Faithful.
 
-use std::sync::Arc;
-
-use super::Config;
+use super::BbrConfig;
 use crate::bbr::v1;
 use crate::composition::Composition;
+use crate::pages;
 use crate::variant::{Side, Status, Variant};
 
 /// The registry entry.
@@ -44,5 +42,6 @@ pub(crate) const VARIANT: Variant = Variant {
     side: Side::Both,
     peer_needs: "SACK, DSACK, timestamps",
     status: Status::Faithful,
-    compose: || Composition { congestion_control: Arc::new(Config::default()), ..(v1::variant::VARIANT.compose)() },
+    page: &pages::BBR_V3_VARIANT,
+    compose: || Composition { congestion_control: BbrConfig::default().into(), ..(v1::variant::VARIANT.compose)() },
 };

@@ -19,7 +19,7 @@ pub enum Sampling {
 /// Parameters; values of Table 2.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
-pub struct Config {
+pub struct RrTcpConfig {
     /// The FA ratio: the fraction of reordering events that stay below the threshold (§4.2). The initial value if
     /// `adaptive`.
     #[schemars(range(min = 0.0, max = 1.0))]
@@ -55,9 +55,9 @@ pub struct Config {
     pub share: bool,
 }
 
-impl Default for Config {
-    fn default() -> Config {
-        Config {
+impl Default for RrTcpConfig {
+    fn default() -> RrTcpConfig {
+        RrTcpConfig {
             fa: 0.9,
             adaptive: true,
             step: 0.01,

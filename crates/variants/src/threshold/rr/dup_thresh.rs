@@ -6,17 +6,17 @@
 //! ratio: the fraction of false fast retransmits to avoid. With `adaptive` (DSACK-TA) the ratio rises by a step with
 //! each false fast retransmit, and falls with each timeout and idle period in proportion to its cost.
 //!
-//! **State.** The histogram (`histogram.rs`), the FA ratio and the state of its adaptation (`ratio.rs`).
+//! **State.** The histogram, the FA ratio and the state of its adaptation.
 //!
 //! **Rules.**
 //! - 1: each measured length is added to the histogram.
 //! - 2: the threshold is the percentile plus one, from 3 to `max_dup_thresh`: 64, the value of Table 2. Longer windows
 //!   need a larger one.
-//! - 3 to 6 adapt the ratio: see `ratio.rs`.
+//! - 3 to 6 adapt the ratio, as in §4.3 of the paper.
 //!
 //! **Departures.** The text of the paper sets the threshold to the percentile, but its example adds one (8 packets or
 //! fewer, so 9); we add one. Events expire exactly, at each ACK, instead of by a coarse timer. Without SACK the
-//! threshold is 3. For the departures of the ratio see `ratio.rs`.
+//! threshold is 3.
 //!
 //! **Reproduces.** The shape of RR-TCP Figs. 4, 7 and 10; with `sampling = "rtx"` the order of -RTX and -MEAN in Fig.
 //! 4.
@@ -30,17 +30,11 @@ use reknit_tcp::facts::{AckFacts, Context, Turn};
 use reknit_tcp::seams::{DupThresh, Memory, Plugin};
 use reknit_units::{Instant, Segments};
 
-use crate::part::{Algorithm, Part};
+use crate::algorithm::Algorithm;
 use crate::rule::{Need, Rule};
-pub use crate::threshold::rr::config::{Config, Sampling};
+pub use crate::threshold::rr::config::{RrTcpConfig, Sampling};
 use crate::threshold::rr::histogram::Histogram;
 use crate::threshold::rr::ratio::FaRatio;
-
-impl Algorithm for Config {
-    const NAME: &'static str = "rr-tcp";
-    const SOURCE: &'static str = include_str!("dup_thresh.rs");
-    const RULES: &'static [Rule] = &[Rule::MayExceedWindow, Rule::Needs(Need::Sack, "the threshold stays at 3")];
-}
 
 /// What a connection with `share` leaves to the next one.
 #[derive(Clone, PartialEq, Debug)]
@@ -51,7 +45,11 @@ pub struct SharedState {
     pub fa: f64,
 }
 
-impl Part<dyn DupThresh> for Config {
+impl Algorithm<dyn DupThresh> for RrTcpConfig {
+    fn rules(&self) -> &'static [Rule] {
+        &[Rule::MayExceedWindow, Rule::Needs(Need::Sack, "the threshold stays at 3")]
+    }
+
     fn build(&self) -> Box<dyn DupThresh> {
         Box::new(ReorderingRobust {
             histogram: Histogram::new(self.life, self.max_dup_thresh),
@@ -64,7 +62,7 @@ impl Part<dyn DupThresh> for Config {
 
 #[derive(Debug)]
 struct ReorderingRobust {
-    config: Config,
+    config: RrTcpConfig,
     histogram: Histogram,
     ratio: FaRatio,
     /// Rule 2, as of the last event.
@@ -100,7 +98,7 @@ impl ReorderingRobust {
 
     /// Rule 2.
     fn update_threshold(&mut self) {
-        let Config { min_dup_thresh, max_dup_thresh, min_events, .. } = self.config;
+        let RrTcpConfig { min_dup_thresh, max_dup_thresh, min_events, .. } = self.config;
         let enough = self.histogram.len() >= min_events as usize;
         let longest = self.histogram.percentile(self.ratio.fa()).filter(|_| enough).unwrap_or_default();
         self.dup_thresh = (longest + Segments(1)).min(max_dup_thresh).max(min_dup_thresh);

@@ -26,23 +26,18 @@ use reknit_units::Duration;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::algorithm::Algorithm;
 use crate::base::rfc6298;
-use crate::part::{Algorithm, Part};
 
 /// Parameters.
 #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
-pub struct Config {
+pub struct EnhancedSamplingConfig {
     /// The parameters of RFC 6298, which gets the samples.
-    pub rfc6298: rfc6298::Config,
+    pub rfc6298: rfc6298::Rfc6298Config,
 }
 
-impl Algorithm for Config {
-    const NAME: &'static str = "enhanced-sampling";
-    const SOURCE: &'static str = include_str!("enhanced_sampling.rs");
-}
-
-impl Part<dyn RtoEstimator> for Config {
+impl Algorithm<dyn RtoEstimator> for EnhancedSamplingConfig {
     fn build(&self) -> Box<dyn RtoEstimator> {
         Box::new(EnhancedSampling { rfc6298: self.rfc6298.build() })
     }

@@ -30,7 +30,7 @@ use reknit_tcp::scoreboard::SegId;
 use reknit_tcp::seq::Offset;
 use reknit_units::{Bytes, Duration, Instant, Segments};
 
-use crate::threshold::rr::config::Config;
+use crate::threshold::rr::config::RrTcpConfig;
 use crate::threshold::rr::costs as cost;
 
 /// The ratio is never high enough to avoid every false fast retransmit (§5.1.1).
@@ -46,7 +46,7 @@ struct Exhausted {
 
 #[derive(Debug)]
 pub(crate) struct FaRatio {
-    config: Config,
+    config: RrTcpConfig,
     fa: f64,
     /// D.
     duration: Option<Duration>,
@@ -62,7 +62,7 @@ pub(crate) struct FaRatio {
 }
 
 impl FaRatio {
-    pub(crate) fn new(config: &Config) -> FaRatio {
+    pub(crate) fn new(config: &RrTcpConfig) -> FaRatio {
         FaRatio {
             config: config.clone(),
             fa: config.fa,
@@ -239,7 +239,7 @@ mod tests {
     }
 
     fn with(w: f64, d_ms: u64) -> FaRatio {
-        let mut ratio = FaRatio::new(&Config::default());
+        let mut ratio = FaRatio::new(&RrTcpConfig::default());
         ratio.window = Some(w);
         ratio.duration = Some(ms(d_ms));
         ratio
@@ -302,7 +302,7 @@ mod tests {
 
     #[test]
     fn a_fixed_ratio_stays() {
-        let mut ratio = FaRatio::new(&Config { adaptive: false, ..Config::default() });
+        let mut ratio = FaRatio::new(&RrTcpConfig { adaptive: false, ..RrTcpConfig::default() });
         turn(&mut ratio, Turn::Spurious(Spurious::FastRetransmit), 100, 100);
         turn(&mut ratio, Turn::Timeout { expired: Duration::from_secs(1), first: true }, 100, 100);
         assert_close(ratio.fa, 0.9);
@@ -310,7 +310,7 @@ mod tests {
 
     #[test]
     fn durations_are_averaged_over_eight() {
-        let mut ratio = FaRatio::new(&Config::default());
+        let mut ratio = FaRatio::new(&RrTcpConfig::default());
         for (sample, average) in [(130, 130), (210, 140)] {
             turn(&mut ratio, Turn::Spurious(Spurious::FastRetransmit), sample, 100);
             assert_eq!(ratio.duration, Some(ms(average)));
@@ -319,7 +319,7 @@ mod tests {
 
     #[test]
     fn the_window_is_sampled_once_per_round_trip_and_not_in_slow_start_after_a_timeout() {
-        let mut ratio = FaRatio::new(&Config::default());
+        let mut ratio = FaRatio::new(&RrTcpConfig::default());
         let (board, config) = (Scoreboard::default(), reknit_tcp::Config::default());
         let mut sample = |cwnd: u32, acked: u32, after_timeout: bool| {
             ratio.after_timeout |= after_timeout;

@@ -15,13 +15,11 @@
 //! - 3: the advice is sent when it changes, and otherwise in every 32nd ACK.
 //! - 4: the sender uses the advice; after a timeout it uses 3 until the next advice.
 //!
-//! **Departures.** All of this is our reading of one sentence of the paper. `base/arrivals.rs` describes how a
-//! retransmission is recognized.
+//! **Departures.** All of this is our reading of one sentence of the paper. The receiver tells a
+//! retransmission by its timestamp, if there is one, and otherwise by the age of the gap.
 //!
 //! **Status.** Partial: the paper has one sentence about it ("a receiver-side implementation"), and no rule, option or
 //! result. How often the advice is sent, and what the sender does without it, are our choice.
-
-use std::sync::Arc;
 
 use reknit_tcp::experiment::{Experiment, Features};
 use reknit_tcp::facts::{AckFacts, Context, Turn};
@@ -31,30 +29,10 @@ use reknit_units::{Duration, Segments};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::algorithm::Algorithm;
 use crate::base::arrivals::Arrivals;
-use crate::base::limited_transmit;
-use crate::composition::Composition;
-use crate::part::{Algorithm, Part};
 use crate::rule::{Need, Rule};
 use crate::threshold::rr::histogram::Histogram;
-use crate::variant::{Side, Status, Variant};
-
-/// The registry entry.
-pub(crate) const VARIANT: Variant = Variant {
-    name: "rr-rcv",
-    aliases: &[],
-    summary: "the receiver measures reordering and advises the sender's dupthresh",
-    source: "RR-TCP, ICSI TR-02-006, section 6",
-    side: Side::Both,
-    peer_needs: "SACK, the experimental option `dup-thresh`",
-    status: Status::Partial,
-    compose: || Composition {
-        dup_thresh: Arc::new(Advised::default()),
-        limited_transmit: Arc::new(limited_transmit::Config::PerSack { windows: 1.0 }),
-        header_support: vec![Arc::new(Config::default())],
-        ..Composition::default()
-    },
-};
 
 /// The initial and smallest dupthresh (Table 2).
 const MIN: Segments = Segments(3);
@@ -62,7 +40,7 @@ const MIN: Segments = Segments(3);
 /// Parameters of the receiver.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
-pub struct Config {
+pub struct AdviseDupThreshConfig {
     /// fa, the fraction of events that dupthresh covers (§4.1.3: 0.9).
     #[schemars(range(min = 0.0, max = 1.0))]
     pub fa: f64,
@@ -76,20 +54,17 @@ pub struct Config {
     pub repeat: u32,
 }
 
-impl Default for Config {
-    fn default() -> Config {
-        Config { fa: 0.9, event_life: Duration::from_secs(80), max_dup_thresh: Segments(64), repeat: 32 }
+impl Default for AdviseDupThreshConfig {
+    fn default() -> AdviseDupThreshConfig {
+        AdviseDupThreshConfig { fa: 0.9, event_life: Duration::from_secs(80), max_dup_thresh: Segments(64), repeat: 32 }
     }
 }
 
-impl Algorithm for Config {
-    const NAME: &'static str = "advise-dup-thresh";
-    const SOURCE: &'static str = include_str!("receiver.rs");
-    const ABOUT: &'static str = "The receiver measures reordering and advises a threshold (RR-TCP §6)";
-    const RULES: &'static [Rule] = &[Rule::Needs(Need::Feature(Features::DUP_THRESH), "the threshold stays at 3")];
-}
+impl Algorithm<dyn HeaderSupport> for AdviseDupThreshConfig {
+    fn rules(&self) -> &'static [Rule] {
+        &[Rule::Needs(Need::Feature(Features::DUP_THRESH), "the threshold stays at 3")]
+    }
 
-impl Part<dyn HeaderSupport> for Config {
     fn build(&self) -> Box<dyn HeaderSupport> {
         Box::new(Adviser {
             histogram: Histogram::new(self.event_life, self.max_dup_thresh),
@@ -104,7 +79,7 @@ impl Part<dyn HeaderSupport> for Config {
 
 #[derive(Debug)]
 struct Adviser {
-    config: Config,
+    config: AdviseDupThreshConfig,
     histogram: Histogram,
     arrivals: Arrivals,
     dup_thresh: Segments,
@@ -167,26 +142,23 @@ impl Plugin for Adviser {
 /// Parameters of the sender.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
-pub struct Advised {
+pub struct AdvisedConfig {
     /// The largest advice that is followed, in segments (Table 2).
     #[schemars(range(min = 3, max = 255))]
     pub max_dup_thresh: Segments,
 }
 
-impl Default for Advised {
-    fn default() -> Advised {
-        Advised { max_dup_thresh: Segments(64) }
+impl Default for AdvisedConfig {
+    fn default() -> AdvisedConfig {
+        AdvisedConfig { max_dup_thresh: Segments(64) }
     }
 }
 
-impl Algorithm for Advised {
-    const NAME: &'static str = "advised";
-    const SOURCE: &'static str = include_str!("receiver.rs");
-    const ABOUT: &'static str = "The threshold that the receiver advises (RR-TCP §6)";
-    const RULES: &'static [Rule] = &[Rule::MayExceedWindow];
-}
+impl Algorithm<dyn DupThresh> for AdvisedConfig {
+    fn rules(&self) -> &'static [Rule] {
+        &[Rule::MayExceedWindow]
+    }
 
-impl Part<dyn DupThresh> for Advised {
     fn build(&self) -> Box<dyn DupThresh> {
         Box::new(FromPeer { dup_thresh: MIN, max_dup_thresh: self.max_dup_thresh })
     }

@@ -5,11 +5,11 @@
 //! **What it changes.** The timeout is the value that 99.8 % of the recent round-trip times do not exceed, instead of a
 //! smoothed mean plus deviation.
 //!
-//! **State.** The last samples, at most 4096 and none older than 80 s (`order_statistic.rs`). RFC 6298 runs in
+//! **State.** The last samples, at most 4096 and none older than 80 s. RFC 6298 runs in
 //! parallel, for SRTT and for the timeout at the start.
 //!
 //! **Rules.** Each segment that was sent once gives a sample when it is first acknowledged or SACKed. A segment that
-//! was sent twice gives the mean of both times when a DSACK reports it (`enhanced_sampling.rs`). The timeout is the
+//! was sent twice gives the mean of both times when a DSACK reports it (`enhanced-sampling`). The timeout is the
 //! sample of rank `ceil(0.998 n)` plus the clock granularity.
 //!
 //! **Departures.** The paper does not give the number of samples, how long they are kept, or the timeout at the start.
@@ -30,15 +30,15 @@ use reknit_units::Duration;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::algorithm::Algorithm;
 use crate::base::rfc6298;
-use crate::part::{Algorithm, Part};
 use crate::threshold::rr::enhanced_sampling::mean_of_both;
 use crate::threshold::rr::order_statistic::OrderStatistic;
 
 /// Parameters.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
-pub struct Config {
+pub struct RttHistogramConfig {
     /// The fraction of round-trip times that the timeout covers (Table 2).
     #[schemars(range(min = 0.0, max = 1.0))]
     pub ratio: f64,
@@ -48,21 +48,21 @@ pub struct Config {
     #[schemars(range(min = 1, max = 4096))]
     pub min_samples: u32,
     /// The estimator for the start and for SRTT; its granularity is added to the timeout.
-    pub rfc6298: rfc6298::Config,
+    pub rfc6298: rfc6298::Rfc6298Config,
 }
 
-impl Default for Config {
-    fn default() -> Config {
-        Config { ratio: 0.998, life: Duration::from_secs(80), min_samples: 32, rfc6298: rfc6298::Config::default() }
+impl Default for RttHistogramConfig {
+    fn default() -> RttHistogramConfig {
+        RttHistogramConfig {
+            ratio: 0.998,
+            life: Duration::from_secs(80),
+            min_samples: 32,
+            rfc6298: rfc6298::Rfc6298Config::default(),
+        }
     }
 }
 
-impl Algorithm for Config {
-    const NAME: &'static str = "rtt-histogram";
-    const SOURCE: &'static str = include_str!("rtt_histogram.rs");
-}
-
-impl Part<dyn RtoEstimator> for Config {
+impl Algorithm<dyn RtoEstimator> for RttHistogramConfig {
     fn build(&self) -> Box<dyn RtoEstimator> {
         Box::new(RttHistogram {
             samples: OrderStatistic::new(self.ratio),
@@ -74,7 +74,7 @@ impl Part<dyn RtoEstimator> for Config {
 
 #[derive(Debug)]
 struct RttHistogram {
-    config: Config,
+    config: RttHistogramConfig,
     samples: OrderStatistic,
     rfc6298: Box<dyn RtoEstimator>,
 }
@@ -143,8 +143,8 @@ mod tests {
     fn rto(counts: &[(u32, u64)]) -> u64 {
         let mut histogram = RttHistogram {
             samples: OrderStatistic::new(0.998),
-            rfc6298: rfc6298::Config::default().build(),
-            config: Config::default(),
+            rfc6298: rfc6298::Rfc6298Config::default().build(),
+            config: RttHistogramConfig::default(),
         };
         histogram.on_sample(&Tcp::default(), Duration::from_millis(100));
         for (count, ms) in counts {

@@ -9,7 +9,7 @@
 //!
 //! **State.** The reordering events and the ratio for each peer.
 //!
-//! **Rules.** When a connection closes, it keeps its state for the next one (`share` in `dup_thresh.rs`). When one
+//! **Rules.** When a connection closes, it keeps its state for the next one (`share` of `rr-tcp`). When one
 //! opens, events older than their `life` are ignored; if none is left, the connection starts without shared state.
 //!
 //! **Departures.** The rules are our choice. The connection that closes last replaces the kept state.
@@ -17,9 +17,8 @@
 //! **Status.** Partial: the paper has one sentence, that serial connections might share state. What is shared and for how
 //! long is our choice, and decides the start of a connection.
 
-use std::sync::Arc;
-
 use crate::composition::Composition;
+use crate::pages;
 use crate::threshold::rr::{dup_thresh, variants};
 use crate::variant::{Side, Status, Variant};
 
@@ -32,8 +31,9 @@ pub(crate) const VARIANT: Variant = Variant {
     side: Side::Sender,
     peer_needs: "SACK, DSACK",
     status: Status::Partial,
+    page: &pages::THRESHOLD_RR_SHARE,
     compose: || Composition {
-        dup_thresh: Arc::new(dup_thresh::Config { share: true, ..dup_thresh::Config::default() }),
+        dup_thresh: dup_thresh::RrTcpConfig { share: true, ..dup_thresh::RrTcpConfig::default() }.into(),
         ..variants::taes()
     },
 };

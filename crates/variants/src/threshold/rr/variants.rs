@@ -2,7 +2,7 @@
 //!
 //! Zhang, Karp, Floyd, Peterson: RR-TCP: A Reordering-Robust TCP with DSACK. ICSI TR-02-006, 2002, Table 1.
 //!
-//! **What it changes.** `dsack-r` with a threshold that depends on measured reordering (`dup_thresh.rs`), and with
+//! **What it changes.** `dsack-r` with a threshold that depends on measured reordering (`rr-tcp`), and with
 //! limited transmit of up to one window. Without it, a threshold above the window could never be reached (§2.3).
 //!
 //! **Rules.**
@@ -10,16 +10,16 @@
 //! | variant | paper | FA ratio | timeout |
 //! |---|---|---|---|
 //! | `rr-fa` | DSACK-FA | fixed | RFC 6298 |
-//! | `rr-faes` | DSACK-FAES | fixed | enhanced sampling (`enhanced_sampling.rs`) |
+//! | `rr-faes` | DSACK-FAES | fixed | enhanced sampling (`enhanced-sampling`) |
 //! | `rr-ta` | DSACK-TA | adaptive | RFC 6298 |
 //! | `rr-taes` | DSACK-TAES, the complete RR-TCP | adaptive | enhanced sampling |
-//! | `rr-hg` | DSACK-HG | adaptive | 99.8th percentile of RTTs (`rtt_histogram.rs`) |
+//! | `rr-hg` | DSACK-HG | adaptive | 99.8th percentile of RTTs (`rtt-histogram`) |
 //!
 //! The FA ratio is the fraction of reordering lengths below the threshold: fixed at 90 %, or adapted to the cost of
 //! mistakes. For a segment that was sent twice, the length is the mean of both copies; the variants whose name ends in
-//! `-rtx` use the length of the original, which a bit identifies (§5.1.1, `retransmitted.rs`).
+//! `-rtx` use the length of the original, which a bit identifies (§5.1.1).
 //!
-//! **Departures.** See `dup_thresh.rs`, `ratio.rs`, `enhanced_sampling.rs` and `rtt_histogram.rs`.
+//! **Departures.** Each algorithm has its own.
 //!
 //! **Reproduces.** The shape of RR-TCP Figs. 4, 7 and 10, and Table 3. The numbers of the paper require that the
 //! maximum window of the connection also limits limited transmit (`max_window_caps = "flight"`) and that one segment
@@ -31,10 +31,10 @@
 //! decides the ratio where this window is full (Fig. 18): `largest_window_exhausts`. For `rr-hg` (§5.3) it does not say
 //! how many RTT samples are kept and for how long; with fewer than 500, the 99.8th percentile is the largest RTT.
 
-use std::sync::Arc;
-
-use crate::base::{limited_transmit, spurious_response};
+use crate::algorithms::SpuriousResponse;
+use crate::base::limited_transmit;
 use crate::composition::Composition;
+use crate::pages;
 use crate::threshold::rr::{dup_thresh, enhanced_sampling, rtt_histogram};
 use crate::undo::{dsack_det, retransmitted};
 use crate::variant::{Side, Status, Variant};
@@ -45,6 +45,7 @@ pub(crate) const FA: Variant = Variant {
     aliases: &["rr-fa-mean", "dsack-fa"],
     summary: "dsack-r + a threshold above 90 % of the measured reordering lengths",
     status: Status::Faithful,
+    page: &pages::THRESHOLD_RR_VARIANTS,
     compose: fa,
     ..TAES
 };
@@ -55,7 +56,8 @@ pub(crate) const FAES: Variant = Variant {
     aliases: &["rr-faes-mean", "dsack-faes"],
     summary: "rr-fa + RTT samples of spuriously retransmitted segments",
     status: Status::Faithful,
-    compose: || Composition { rto_estimator: Arc::new(enhanced_sampling::Config::default()), ..fa() },
+    page: &pages::THRESHOLD_RR_VARIANTS,
+    compose: || Composition { rto_estimator: enhanced_sampling::EnhancedSamplingConfig::default().into(), ..fa() },
     ..TAES
 };
 
@@ -64,6 +66,7 @@ pub(crate) const TA: Variant = Variant {
     name: "rr-ta",
     aliases: &["rr-ta-mean", "dsack-ta"],
     summary: "rr-fa with a percentile that adapts to the cost of mistakes",
+    page: &pages::THRESHOLD_RR_VARIANTS,
     compose: ta,
     ..TAES
 };
@@ -77,6 +80,7 @@ pub(crate) const TAES: Variant = Variant {
     side: Side::Sender,
     peer_needs: "SACK, DSACK",
     status: Status::Partial,
+    page: &pages::THRESHOLD_RR_VARIANTS,
     compose: taes,
 };
 
@@ -86,7 +90,8 @@ pub(crate) const HG: Variant = Variant {
     aliases: &["dsack-hg"],
     summary: "rr-ta with the 99.8th percentile of the RTT as the timeout",
     source: "RR-TCP, ICSI TR-02-006, section 5.3",
-    compose: || Composition { rto_estimator: Arc::new(rtt_histogram::Config::default()), ..ta() },
+    page: &pages::THRESHOLD_RR_VARIANTS,
+    compose: || Composition { rto_estimator: rtt_histogram::RttHistogramConfig::default().into(), ..ta() },
     ..TAES
 };
 
@@ -96,6 +101,7 @@ pub(crate) const FA_RTX: Variant = Variant {
     aliases: &["dsack-fa-rtx"],
     summary: "rr-fa with an echoed retransmission bit, which shows which copy of a segment arrived",
     status: Status::Faithful,
+    page: &pages::THRESHOLD_RR_VARIANTS,
     compose: || with_bit(fa(), false),
     ..TAES_RTX
 };
@@ -105,6 +111,7 @@ pub(crate) const TA_RTX: Variant = Variant {
     name: "rr-ta-rtx",
     aliases: &["dsack-ta-rtx"],
     summary: "rr-ta with an echoed retransmission bit, which shows which copy of a segment arrived",
+    page: &pages::THRESHOLD_RR_VARIANTS,
     compose: || with_bit(ta(), true),
     ..TAES_RTX
 };
@@ -117,34 +124,35 @@ pub(crate) const TAES_RTX: Variant = Variant {
     source: "RR-TCP, ICSI TR-02-006, section 5.1.1",
     side: Side::Both,
     peer_needs: "SACK, DSACK, the experimental option `retransmitted`",
+    page: &pages::THRESHOLD_RR_VARIANTS,
     compose: || with_bit(taes(), true),
     ..TAES
 };
 
 fn fa() -> Composition {
     Composition {
-        dup_thresh: Arc::new(dup_thresh::Config { adaptive: false, ..dup_thresh::Config::default() }),
-        spurious_detectors: vec![Arc::new(dsack_det::Config::default())],
-        spurious_response: Arc::new(spurious_response::Config::Instant),
-        limited_transmit: Arc::new(limited_transmit::Config::PerSack { windows: 1.0 }),
+        dup_thresh: dup_thresh::RrTcpConfig { adaptive: false, ..dup_thresh::RrTcpConfig::default() }.into(),
+        spurious_detectors: vec![dsack_det::DsackConfig::default().into()],
+        spurious_response: SpuriousResponse::Instant {},
+        limited_transmit: limited_transmit::PerSackConfig { windows: 1.0 }.into(),
         ..Composition::default()
     }
 }
 
 fn ta() -> Composition {
-    Composition { dup_thresh: Arc::new(dup_thresh::Config::default()), ..fa() }
+    Composition { dup_thresh: dup_thresh::RrTcpConfig::default().into(), ..fa() }
 }
 
 /// The complete RR-TCP.
 pub(crate) fn taes() -> Composition {
-    Composition { rto_estimator: Arc::new(enhanced_sampling::Config::default()), ..ta() }
+    Composition { rto_estimator: enhanced_sampling::EnhancedSamplingConfig::default().into(), ..ta() }
 }
 
 fn with_bit(base: Composition, adaptive: bool) -> Composition {
     let sampling = dup_thresh::Sampling::Rtx;
     Composition {
-        dup_thresh: Arc::new(dup_thresh::Config { adaptive, sampling, ..dup_thresh::Config::default() }),
-        header_support: vec![Arc::new(retransmitted::Config::default())],
+        dup_thresh: dup_thresh::RrTcpConfig { adaptive, sampling, ..dup_thresh::RrTcpConfig::default() }.into(),
+        header_support: vec![retransmitted::RetransmittedConfig::default().into()],
         ..base
     }
 }

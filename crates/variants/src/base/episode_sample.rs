@@ -11,24 +11,24 @@ use reknit_tcp::scoreboard::SegId;
 
 /// The hole of the last fast retransmit, and what was measured when it was covered.
 #[derive(Debug)]
-pub(crate) struct Lesson<T> {
+pub(crate) struct EpisodeSample<T> {
     hole: Option<SegId>,
     measured: Option<T>,
     spurious: bool,
 }
 
-impl<T> Default for Lesson<T> {
-    fn default() -> Lesson<T> {
-        Lesson { hole: None, measured: None, spurious: false }
+impl<T> Default for EpisodeSample<T> {
+    fn default() -> EpisodeSample<T> {
+        EpisodeSample { hole: None, measured: None, spurious: false }
     }
 }
 
-impl<T> Lesson<T> {
+impl<T> EpisodeSample<T> {
     /// Call it on every turn.
     pub(crate) fn on_turn(&mut self, cx: &Context<'_>, turn: Turn) {
         let hole = cx.snd.snapshot.map(|snapshot| snapshot.hole);
         match turn {
-            Turn::EnterRecovery => *self = Lesson { hole, ..Lesson::default() },
+            Turn::EnterRecovery => *self = EpisodeSample { hole, ..EpisodeSample::default() },
             Turn::Spurious(Spurious::FastRetransmit) => self.spurious = hole.is_some() && hole == self.hole,
             _ => {}
         }

@@ -1,0 +1,68 @@
+//! An algorithm with its parameters, which builds the plug-in of each connection.
+
+use std::fmt;
+use std::sync::Arc;
+
+use crate::rule::Rule;
+
+/// The parameters of an algorithm that fills the seam with the plug-in trait `S`.
+pub trait Algorithm<S: ?Sized> {
+    /// What it cannot be combined with, and what it needs from the peer.
+    fn rules(&self) -> &'static [Rule] {
+        &[]
+    }
+
+    /// The plug-in of a new connection.
+    fn build(&self) -> Box<S>;
+}
+
+/// An algorithm that is in no list: a user of the library, or a test, provides its plug-ins. It cannot be named in files.
+pub struct Unlisted<S: ?Sized> {
+    /// Its name in lists.
+    pub name: &'static str,
+    /// What it cannot be combined with, and what it needs from the peer.
+    pub rules: &'static [Rule],
+    build: Arc<dyn Fn() -> Box<S> + Send + Sync>,
+}
+
+impl<S: ?Sized> Unlisted<S> {
+    /// An algorithm without rules; `build` creates the plug-in of each connection.
+    pub fn new(name: &'static str, build: impl Fn() -> Box<S> + Send + Sync + 'static) -> Unlisted<S> {
+        Unlisted { name, rules: &[], build: Arc::new(build) }
+    }
+
+    /// The same with rules.
+    #[must_use]
+    pub fn with_rules(self, rules: &'static [Rule]) -> Unlisted<S> {
+        Unlisted { rules, ..self }
+    }
+}
+
+impl<S: ?Sized> Algorithm<S> for Unlisted<S> {
+    fn rules(&self) -> &'static [Rule] {
+        self.rules
+    }
+
+    fn build(&self) -> Box<S> {
+        (self.build)()
+    }
+}
+
+impl<S: ?Sized> Clone for Unlisted<S> {
+    fn clone(&self) -> Unlisted<S> {
+        Unlisted { name: self.name, rules: self.rules, build: Arc::clone(&self.build) }
+    }
+}
+
+impl<S: ?Sized> PartialEq for Unlisted<S> {
+    /// True for copies of the same value.
+    fn eq(&self, other: &Unlisted<S>) -> bool {
+        Arc::ptr_eq(&self.build, &other.build)
+    }
+}
+
+impl<S: ?Sized> fmt::Debug for Unlisted<S> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Unlisted").field(&self.name).finish()
+    }
+}
