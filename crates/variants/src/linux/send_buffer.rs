@@ -3,8 +3,7 @@
 //! **Rules.** What the documentation does not say was observed in Linux 6.18 (`ss -tm`: `tb` is the size, `w` what is used).
 //! - 1: the size counts memory. It is enough for two windows of full segments, three with BBR, and at most `tcp_wmem[2]`. A window
 //!   counts here as at least the initial one, and as one more than the learned degree of reordering. The size never shrinks.
-//! - 2: it grows only when an ACK leaves room in the window, or if that ACK let more than one batch be sent
-//!  .
+//! - 2: it grows only when an ACK leaves room in the window, or if that ACK let more than one batch be sent.
 //! - 3: an application that waits for room is woken when a third of the buffer is free.
 //! - 4: it fills packets of up to half of the largest window that the peer has announced, at most 64 KiB, in full segments. Packets
 //!   are divided when they are sent. It goes on with the last packet whether there is room or not, and begins another
