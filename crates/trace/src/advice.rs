@@ -68,14 +68,7 @@ pub enum Advice {
 impl fmt::Display for Advice {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match *self {
-            Advice::Tolerate { extent, late_ms, slowed } => write!(
-                f,
-                "{} a sender that tolerates packets {extent} places and {late_ms:.0} ms late: Linux with RACK \
-                 (net.ipv4.tcp_recovery=1) and net.ipv4.tcp_max_reordering of at least {}, or FreeBSD with its rack stack; \
-                 `reknit replay` compares senders on this path",
-                if slowed { "use" } else { "unless this is one, use" },
-                (extent + extent / 2).max(300)
-            ),
+            Advice::Tolerate { extent, late_ms, slowed } => write_tolerate(f, extent, late_ms, slowed),
             Advice::FindReordering => f.write_str(
                 "find what reorders: load balancing by packet, bonded links, Wi-Fi or a tunnel with several threads; let it \
                  keep each flow on one path",
@@ -91,16 +84,7 @@ impl fmt::Display for Advice {
                 "enable timestamps at both ends (Linux: net.ipv4.tcp_timestamps=1): the sender can then undo false \
                  reductions",
             ),
-            Advice::FindLosses { lost, packets, in_runs } => write!(
-                f,
-                "{:.2} % of packets were really lost, mostly {}; tolerance of reordering does not help with that",
-                100.0 * lost as f64 / packets.max(1) as f64,
-                if in_runs {
-                    "in runs: a queue that overflows, or a link that fails for moments"
-                } else {
-                    "one by one: a noisy link, or a policer"
-                }
-            ),
+            Advice::FindLosses { lost, packets, in_runs } => write_losses(f, lost, packets, in_runs),
             Advice::FindCopies => f.write_str(
                 "the network duplicates packets, or the capture contains them twice: look for a mirror port, a loop or a \
                  tunnel that sends twice",
@@ -138,6 +122,27 @@ impl fmt::Display for Advice {
             ),
         }
     }
+}
+
+fn write_tolerate(f: &mut fmt::Formatter<'_>, extent: u64, late_ms: f64, slowed: bool) -> fmt::Result {
+    let when = if slowed { "use" } else { "unless this is one, use" };
+    let max_reordering = (extent + extent / 2).max(300);
+    write!(
+        f,
+        "{when} a sender that tolerates packets {extent} places and {late_ms:.0} ms late: Linux with RACK \
+         (net.ipv4.tcp_recovery=1) and net.ipv4.tcp_max_reordering of at least {max_reordering}, or FreeBSD with its rack \
+         stack; `reknit replay` compares senders on this path"
+    )
+}
+
+fn write_losses(f: &mut fmt::Formatter<'_>, lost: u64, packets: u64, in_runs: bool) -> fmt::Result {
+    let share = 100.0 * lost as f64 / packets.max(1) as f64;
+    let how = if in_runs {
+        "in runs: a queue that overflows, or a link that fails for moments"
+    } else {
+        "one by one: a noisy link, or a policer"
+    };
+    write!(f, "{share:.2} % of packets were really lost, mostly {how}; tolerance of reordering does not help with that")
 }
 
 impl Serialize for Advice {

@@ -447,8 +447,8 @@ impl Cost {
     fn of(of: &Reductions, per_second: impl Fn(f64) -> f64) -> Cost {
         let [least, most] = of.missing.map(per_second);
         Cost {
-            reductions: of.reductions,
-            false_reductions: of.false_reductions,
+            reductions: of.count,
+            false_reductions: of.false_count,
             without_reduction: of.undone,
             lost_least_mbit_s: least,
             lost_most_mbit_s: most.max(least),

@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::Incident;
-use crate::tally::{Tally, Times};
+use crate::tally::{Occurrences, Tally};
 
 /// Something that happened to a connection, rather than to a single packet.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, JsonSchema)]
@@ -32,22 +32,22 @@ impl IncidentReport {
     }
 
     pub(crate) fn all(tallies: &[&Tally]) -> Vec<IncidentReport> {
-        let mut sums: BTreeMap<Incident, Times> = BTreeMap::new();
-        for (what, times) in tallies.iter().flat_map(|tally| &tally.incidents) {
+        let mut sums: BTreeMap<Incident, Occurrences> = BTreeMap::new();
+        for (what, added) in tallies.iter().flat_map(|tally| &tally.incidents) {
             let sum = sums.entry(*what).or_default();
-            sum.times += times.times;
-            sum.count += times.count;
-            sum.bytes += times.bytes;
-            sum.lasted = sum.lasted + times.lasted;
-            sum.longest = sum.longest.max(times.longest);
+            sum.times += added.times;
+            sum.packets += added.packets;
+            sum.bytes += added.bytes;
+            sum.lasted += added.lasted;
+            sum.longest = sum.longest.max(added.longest);
         }
-        let report = |(what, times): (Incident, Times)| IncidentReport {
+        let report = |(what, sum): (Incident, Occurrences)| IncidentReport {
             what,
-            times: times.times,
-            packets: times.count,
-            bytes: times.bytes,
-            lasted_s: times.lasted.as_secs_f64(),
-            longest_s: times.longest.as_secs_f64(),
+            times: sum.times,
+            packets: sum.packets,
+            bytes: sum.bytes,
+            lasted_s: sum.lasted.as_secs_f64(),
+            longest_s: sum.longest.as_secs_f64(),
         };
         sums.into_iter().map(report).collect()
     }

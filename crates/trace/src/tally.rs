@@ -10,10 +10,9 @@ use crate::{Event, Incident, Reason, Verdict, Why};
 
 /// How often something happened to a connection.
 #[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
-pub(crate) struct Times {
+pub(crate) struct Occurrences {
     pub(crate) times: u64,
-    /// Packets.
-    pub(crate) count: u64,
+    pub(crate) packets: u64,
     pub(crate) bytes: u64,
     /// How long it lasted, all times together, and the longest.
     pub(crate) lasted: Duration,
@@ -30,7 +29,7 @@ pub(crate) struct Tally {
     pub(crate) discarded: u64,
     pub(crate) spurious: BTreeMap<Why, u64>,
     pub(crate) unknown: BTreeMap<Reason, u64>,
-    pub(crate) incidents: BTreeMap<Incident, Times>,
+    pub(crate) incidents: BTreeMap<Incident, Occurrences>,
     /// Packets by which reordered packets were late, and microseconds.
     pub(crate) extents: Spread,
     pub(crate) late_us: Spread,
@@ -54,12 +53,12 @@ impl Tally {
             Verdict::Discarded => self.discarded += 1,
             Verdict::Unknown(reason) => *self.unknown.entry(reason).or_default() += 1,
             Verdict::Incident { what, count, lasted } => {
-                let times = self.incidents.entry(what).or_default();
-                times.times += 1;
-                times.count += u64::from(count);
-                times.bytes += u64::from(event.len);
-                times.lasted = times.lasted + lasted;
-                times.longest = times.longest.max(lasted);
+                let sum = self.incidents.entry(what).or_default();
+                sum.times += 1;
+                sum.packets += u64::from(count);
+                sum.bytes += u64::from(event.len);
+                sum.lasted += lasted;
+                sum.longest = sum.longest.max(lasted);
             }
         }
     }
@@ -83,7 +82,7 @@ impl Tally {
     /// Verdicts of all kinds.
     pub(crate) fn all(&self) -> u64 {
         let unknown = self.unknown.values().sum::<u64>();
-        let incidents = self.incidents.values().map(|times| times.times).sum::<u64>();
+        let incidents = self.incidents.values().map(|sum| sum.times).sum::<u64>();
         self.lost + self.reordered + self.duplicated + self.discarded + self.spurious() + unknown + incidents
     }
 

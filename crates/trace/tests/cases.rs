@@ -4,7 +4,7 @@ mod wire;
 
 use reknit_tcp::segment::Flags;
 use reknit_trace::{Event, Incident, Place, Side, Verdict};
-use wire::{ACK, Headers, Passing, SYN, Wire, incident};
+use wire::{ACK, Headers, Passing, SYN, Wire, incident, millis};
 
 const NO_TIMESTAMPS: Headers = Headers { timestamps: false, sack: true, near: 0, port: 40_000, isn: [1000, 5000] };
 const RST: Flags = Flags::RST;
@@ -130,24 +130,19 @@ fn full_sized_segments_that_vanish_are_told_at_the_receiver() {
 /// A sender fills a queue of 200 ms, then loses five segments, which it sends again when the queue is empty.
 fn falling(headers: Headers) -> Wire {
     let mut wire = Wire::new(headers);
-    let echo = |ms: f64| Some(ms as u32);
     for i in 0..40 {
         wire.data(f64::from(i) * 10.0, 0, 1 + i * 1448, 1448);
         if i < 35 {
-            let passing = Passing {
-                flags: ACK,
-                seq: 1,
-                ack: 1 + (i + 1) * 1448,
-                echo_ms: echo(f64::from(i) * 10.0),
-                ..Passing::default()
-            };
+            let passing =
+                Passing { flags: ACK, seq: 1, ack: 1 + (i + 1) * 1448, echo_ms: Some(i * 10), ..Passing::default() };
             wire.pass(f64::from(i) * 10.0 + 200.0, 1, passing);
         }
     }
     let mut ms = 840.0;
     for i in 35..45 {
         wire.data(ms, 0, 1 + i * 1448, 1448);
-        let passing = Passing { flags: ACK, seq: 1, ack: 1 + (i + 1) * 1448, echo_ms: echo(ms), ..Passing::default() };
+        let passing =
+            Passing { flags: ACK, seq: 1, ack: 1 + (i + 1) * 1448, echo_ms: Some(millis(ms)), ..Passing::default() };
         wire.pass(ms + 50.0, 1, passing);
         ms += 50.1;
     }

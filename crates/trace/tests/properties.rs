@@ -6,9 +6,9 @@ mod truth;
 use std::collections::{BTreeMap, BTreeSet};
 
 use reknit_trace::{Analysis, Analyzer, Event, Events, Options, Place, Side, Verdict, Verdicts};
-use truth::log::{MIDDLE, RECEIVER, SENDER};
+use truth::log::{Log, MIDDLE, RECEIVER, SENDER};
 use truth::world::{Captured, Transfer, run};
-use truth::{Confusion, PLACES, judge_frames};
+use truth::{Confusion, PLACES};
 
 const PATHS: [&[&str]; 8] = [
     &["lossy"],
@@ -67,7 +67,9 @@ impl Records {
         analyzer.read(&self.file()[..], &mut |event| events.add(event)).unwrap();
         let analysis = analyzer.finish(&mut |event| events.add(event));
         let (mut events, _) = events.counted(&analysis);
-        events.iter_mut().for_each(|event| event.frame = self.records[event.frame as usize - 1].0);
+        for event in &mut events {
+            event.frame = self.records[event.frame as usize - 1].0;
+        }
         (analysis, events)
     }
 }
@@ -122,7 +124,7 @@ fn counts_agree(analysis: &Analysis, events: &[Event], what: &str) {
     }
 }
 
-/// Numbers that look random (SplitMix64).
+/// Numbers that look random (`SplitMix64`).
 struct Random(u64);
 
 impl Random {
@@ -149,6 +151,19 @@ struct Kind {
     confusion: Confusion,
     captures: u64,
     changed: Vec<String>,
+}
+
+impl Kind {
+    /// The frames `changed` have other verdicts than in the whole capture.
+    fn note_changed(&mut self, what: &str, changed: &[u64], whole: &[Event], part: &[Event]) {
+        let Some(first) = changed.first() else { return };
+        let said = |events: &[Event]| {
+            let here = events.iter().filter(|event| event.frame == *first);
+            here.map(|event| (event.side, event.verdict)).collect::<Vec<_>>()
+        };
+        let (before, after) = (said(whole), said(part));
+        self.changed.push(format!("{what}: {} other; frame {first}: {after:?}, not {before:?}", changed.len()));
+    }
 }
 
 fn transfers() -> impl Iterator<Item = (String, Captured)> {
@@ -191,36 +206,23 @@ fn captures_that_are_cut_or_lack_packets_say_nothing_else() {
                 counts_agree(&analysis, &events, &what);
                 let (inferred, events_there) = part.analyze(None);
                 counts_agree(&inferred, &events_there, &what);
+                assert!(lost < 0.05 || !analysis.warnings.is_empty(), "{what}: no warning");
                 let entry = kinds.entry(kind).or_default();
                 entry.captures += 1;
-                let frames: BTreeMap<u64, Vec<Event>> = by_frame(&events);
                 let kept: BTreeSet<u64> = part.records.iter().map(|(n, _)| *n).collect();
-                judge_frames(&captured.log, tap, &frames, &kept, &mut entry.confusion);
+                judge_frames(&captured.log, tap, &by_frame(&events), &kept, &mut entry.confusion);
                 let changed: Vec<u64> = if kind == "cut" {
                     committed(&events).difference(&said).map(|(frame, ..)| *frame).collect()
                 } else {
                     late(&events).difference(&late(&whole_events)).copied().collect()
                 };
-                if let Some(frame) = changed.first() {
-                    let of = |events: &[Event]| {
-                        let here = events.iter().filter(|event| event.frame == *frame);
-                        here.map(|event| (event.side, event.verdict)).collect::<Vec<_>>()
-                    };
-                    let (before, after) = (of(&whole_events), of(&events));
-                    entry
-                        .changed
-                        .push(format!("{what}: {} other; frame {frame}: {after:?}, not {before:?}", changed.len()));
-                }
-                if kind == "lacks" {
-                    assert!(lost < 0.05 || !analysis.warnings.is_empty(), "{what}: no warning");
-                }
+                entry.note_changed(&what, &changed, &whole_events, &events);
             }
         }
     }
     let mut wrong = Vec::new();
     for (kind, Kind { confusion, captures, changed }) in &kinds {
         let (right, committed) = (confusion.right(), confusion.committed());
-        println!("{kind}: {captures} captures, {right:.4} right, {committed:.4} committed, {} changed", changed.len());
         if right < 0.99 || committed < 0.9 || changed.len() as u64 * MOST_CHANGED > *captures {
             wrong.push(format!("{kind}: {right:.4} {committed:.4} {confusion:?}\n{}", changed.join("\n")));
         }
@@ -239,4 +241,18 @@ fn by_frame(events: &[Event]) -> BTreeMap<u64, Vec<Event>> {
         frames.entry(event.frame).or_default().push(*event);
     }
     frames
+}
+
+/// Compares what is said about the packets of a capture that has only the frames `kept`.
+fn judge_frames(
+    log: &Log,
+    tap: usize,
+    said: &BTreeMap<u64, Vec<Event>>,
+    kept: &BTreeSet<u64>,
+    confusion: &mut Confusion,
+) {
+    for (frame, truth) in log.truth(tap).into_iter().filter(|(frame, _)| kept.contains(frame)) {
+        let serial = log.frames[tap][frame as usize - 1].expect("a packet with data").serial;
+        confusion.compare(&truth, said.get(&frame).map_or(&[], Vec::as_slice), &log.sent[serial]);
+    }
 }

@@ -71,7 +71,7 @@ pub(super) struct View<'a> {
 
 /// An acknowledgment.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Ack<'a> {
+pub(super) struct Acknowledgment<'a> {
     pub(super) ack: u64,
     pub(super) blocks: &'a [(u64, u64)],
     pub(super) echo: Option<u32>,
@@ -81,8 +81,8 @@ pub(super) struct Ack<'a> {
 
 impl After {
     /// An acknowledgment passes. True if it newly acknowledges something.
-    pub(super) fn on_ack(&mut self, ack: &Ack<'_>, view: &mut View<'_>, out: &mut Out<'_>) -> bool {
-        let Ack { ack, blocks, echo, is_bare } = *ack;
+    pub(super) fn on_ack(&mut self, ack: &Acknowledgment<'_>, view: &mut View<'_>, out: &mut Out<'_>) -> bool {
+        let Acknowledgment { ack, blocks, echo, is_bare } = *ack;
         let mut has_progressed = ack > view.acked;
         if has_progressed {
             self.note_arrived((view.acked, ack), view);

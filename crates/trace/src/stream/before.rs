@@ -79,6 +79,19 @@ impl Receiver {
         !seen.is_stale() && answer.is_some_and(is_due)
     }
 
+    /// It has acknowledged `ack` in answer to a packet that filled a hole, but not what had passed before it.
+    #[cold]
+    pub(super) fn note_missing(&self, ack: u64, ranges: &mut Ranges, now: Instant) {
+        let index = ranges.locate(ack);
+        let filled_at = index.checked_sub(1).and_then(|before| ranges.at(before)).map(|range| range.last_sent().at);
+        let Some((filled_at, answer)) = filled_at.zip(self.answer()) else { return };
+        let Some(range) = ranges.at_mut(index).filter(|range| range.start == ack) else { return };
+        let passed = range.last_sent().at;
+        if range.delivery == Delivery::Open && passed < filled_at && now.since(passed) > answer {
+            range.delivery = Delivery::Missing;
+        }
+    }
+
     /// How long it takes to answer at most, unless it delays its ACK.
     fn answer(&self) -> Option<Duration> {
         self.round_trip.map(|round_trip| round_trip * 2 + SLOW_HOST)
@@ -240,19 +253,6 @@ impl Before {
         }
     }
 
-    /// The receiver has acknowledged `ack` in answer to a packet that filled a hole, but not what had passed before it.
-    #[cold]
-    pub(super) fn note_missing(&self, ack: u64, receiver: &Receiver, ranges: &mut Ranges, now: Instant) {
-        let index = ranges.locate(ack);
-        let filled_at = index.checked_sub(1).and_then(|before| ranges.at(before)).map(|range| range.last_sent().at);
-        let Some((filled_at, answer)) = filled_at.zip(receiver.answer()) else { return };
-        let Some(range) = ranges.at_mut(index).filter(|range| range.start == ack) else { return };
-        let passed = range.last_sent().at;
-        if range.delivery == Delivery::Open && passed < filled_at && now.since(passed) > answer {
-            range.delivery = Delivery::Missing;
-        }
-    }
-
     /// True if `ack` leaves out data that had passed when the last hole was filled.
     #[inline]
     pub(super) fn leaves_out(&self, ack: u64) -> bool {
@@ -338,42 +338,6 @@ impl Before {
         }
     }
 
-    /// The same for its retransmissions that passed after it: the receiver needed them, or not.
-    pub(super) fn settle_repeats(&self, range: &Range, clock: &Clock, keeps_order: bool, pieces: &mut Pieces) {
-        let bytes = (range.start, range.end);
-        let last_needed = range.again.iter().rposition(|again| again.what == Repeat::Replacement);
-        let mut earlier = range.first;
-        for (i, again) in range.again.iter().enumerate().filter(|(_, again)| again.what.is_sent_again()) {
-            let is_needed = last_needed.is_some_and(|last| i <= last);
-            match again.what {
-                // The receiver had no use for earlier ones either if it needed a later one.
-                _ if is_needed => {
-                    let by = Some(again.seen.frame);
-                    let is_discarded = earlier.is_early() && !keeps_order;
-                    let ruling = if is_discarded { Ruling::Discarded(by) } else { Ruling::Lost(by) };
-                    pieces.add(Side::Here, &earlier, bytes, ruling);
-                    pieces.add(Side::Here, &again.seen, bytes, Ruling::Needed);
-                }
-                Repeat::Waiting => {
-                    pieces.add(Side::Here, &earlier, bytes, Ruling::Unknown(Reason::NotAcknowledged));
-                    pieces.add(Side::Here, &again.seen, bytes, Ruling::Needed);
-                }
-                // Nobody knows whether the receiver has any of them.
-                _ if !range.is_delivered() => {
-                    pieces.add(Side::Here, &again.seen, bytes, Ruling::Unknown(Reason::NotAcknowledged));
-                }
-                Repeat::Unclear => {
-                    pieces.add(Side::Here, &again.seen, bytes, Ruling::Unknown(Reason::SameHeaders));
-                }
-                _ => {
-                    let why = why(clock.between(range.first.tsval(), again.seen.tsval()));
-                    pieces.add(Side::Here, &again.seen, bytes, Ruling::Spurious(why));
-                }
-            }
-            earlier = again.seen;
-        }
-    }
-
     pub(super) fn finish(&mut self, now: Instant) {
         self.disorder.finish();
         if let Some(since) = self.waiting_since.take() {
@@ -384,6 +348,42 @@ impl Before {
     /// The longest lateness so far.
     pub(super) fn latest(&self) -> Duration {
         self.latest
+    }
+}
+
+/// A range is about to be forgotten: decides whether the receiver needed the retransmissions that passed after it.
+pub(super) fn settle_repeats(range: &Range, clock: &Clock, keeps_order: bool, pieces: &mut Pieces) {
+    let bytes = (range.start, range.end);
+    let last_needed = range.again.iter().rposition(|again| again.what == Repeat::Replacement);
+    let mut earlier = range.first;
+    for (i, again) in range.again.iter().enumerate().filter(|(_, again)| again.what.is_sent_again()) {
+        let is_needed = last_needed.is_some_and(|last| i <= last);
+        match again.what {
+            // The receiver had no use for earlier ones either if it needed a later one.
+            _ if is_needed => {
+                let by = Some(again.seen.frame);
+                let is_discarded = earlier.is_early() && !keeps_order;
+                let ruling = if is_discarded { Ruling::Discarded(by) } else { Ruling::Lost(by) };
+                pieces.add(Side::Here, &earlier, bytes, ruling);
+                pieces.add(Side::Here, &again.seen, bytes, Ruling::Needed);
+            }
+            Repeat::Waiting => {
+                pieces.add(Side::Here, &earlier, bytes, Ruling::Unknown(Reason::NotAcknowledged));
+                pieces.add(Side::Here, &again.seen, bytes, Ruling::Needed);
+            }
+            // Nobody knows whether the receiver has any of them.
+            _ if !range.is_delivered() => {
+                pieces.add(Side::Here, &again.seen, bytes, Ruling::Unknown(Reason::NotAcknowledged));
+            }
+            Repeat::Unclear => {
+                pieces.add(Side::Here, &again.seen, bytes, Ruling::Unknown(Reason::SameHeaders));
+            }
+            _ => {
+                let why = why(clock.between(range.first.tsval(), again.seen.tsval()));
+                pieces.add(Side::Here, &again.seen, bytes, Ruling::Spurious(why));
+            }
+        }
+        earlier = again.seen;
     }
 }
 

@@ -7,8 +7,8 @@ use std::cmp::Ordering;
 use reknit_units::{Duration, Instant};
 use serde::{Deserialize, Serialize};
 
-use super::after::{Ack, After, Settling, View};
-use super::before::{Before, Earlier, Marks};
+use super::after::{Acknowledgment, After, Settling, View};
+use super::before::{Before, Earlier, Marks, settle_repeats};
 use super::clock::Clock;
 use super::disorder;
 use super::known::Known;
@@ -192,7 +192,7 @@ impl Data {
             self.clock.on_new(&seen);
         }
         if end <= self.ranges.floor() {
-            self.on_forgotten((start, end), seen, known, out);
+            report_forgotten((start, end), seen, known, out);
             return;
         }
         let round_trip = self.round_trip(known);
@@ -244,17 +244,6 @@ impl Data {
         let marks =
             Marks { clock: &self.clock, round_trip, bound, receiver, is_there, unseen_below: known.unseen_below };
         self.before.on_earlier_data(bytes, seen, &mut self.ranges, marks, out)
-    }
-
-    /// Data that was acknowledged so long ago that its packets are forgotten, or that was sent before the capture began.
-    fn on_forgotten(&mut self, range: (u64, u64), seen: Sighting, known: &Known, out: &mut Out<'_>) {
-        let is_old = range.0 < known.unseen_below;
-        let reason = if is_old { Reason::BeforeCapture } else { Reason::Forgotten };
-        let is_acked = range.1 <= known.heard;
-        let verdict = if is_acked { Verdict::Spurious(Why::Unknown) } else { Verdict::Unknown(reason) };
-        // It may be the first transmission, which is late.
-        out.report(Side::Here, seen, range, Verdict::Unknown(reason));
-        out.report(Side::After, seen, range, verdict);
     }
 
     /// Adds the packet to the ranges that it carries. True if it is a retransmission of bytes that have passed.
@@ -373,7 +362,7 @@ impl Data {
         let (ranges, round_trip) = (&mut self.ranges, &mut self.far);
         let (acked, unseen_below) = (known.acked, known.unseen_below);
         let mut view = View { ranges, acked, unseen_below, round_trip, now: arrival.now };
-        let has_progressed = self.after.on_ack(&Ack { ack, blocks, echo, is_bare }, &mut view, out);
+        let has_progressed = self.after.on_ack(&Acknowledgment { ack, blocks, echo, is_bare }, &mut view, out);
         if has_progressed {
             self.on_progress(ack, arrival.now, known, out);
         }
@@ -390,7 +379,7 @@ impl Data {
         }
         if self.before.leaves_out(ack) && ack > known.acked {
             let receiver = self.after.receiver(ack, self.far.least());
-            self.before.note_missing(ack, &receiver, &mut self.ranges, now);
+            receiver.note_missing(ack, &mut self.ranges, now);
         }
     }
 
@@ -460,7 +449,7 @@ impl Data {
             // Nothing was sent again, or there was no answer to it, which has been reported.
         } else if range.start >= known.unseen_below {
             let keeps_order = self.after.keeps_order(known.may_report);
-            self.before.settle_repeats(range, &self.clock, keeps_order, &mut self.pieces);
+            settle_repeats(range, &self.clock, keeps_order, &mut self.pieces);
         } else if range.is_retransmitted() {
             let verdict = Verdict::Unknown(Reason::BeforeCapture);
             for side in [Side::Here, Side::After] {
@@ -485,4 +474,15 @@ impl Data {
         self.after.finish(out.now);
         self.shrink();
     }
+}
+
+/// Data that was acknowledged so long ago that its packets are forgotten, or that was sent before the capture began.
+fn report_forgotten(range: (u64, u64), seen: Sighting, known: &Known, out: &mut Out<'_>) {
+    let is_old = range.0 < known.unseen_below;
+    let reason = if is_old { Reason::BeforeCapture } else { Reason::Forgotten };
+    let is_acked = range.1 <= known.heard;
+    let verdict = if is_acked { Verdict::Spurious(Why::Unknown) } else { Verdict::Unknown(reason) };
+    // It may be the first transmission, which is late.
+    out.report(Side::Here, seen, range, Verdict::Unknown(reason));
+    out.report(Side::After, seen, range, verdict);
 }

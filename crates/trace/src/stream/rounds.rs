@@ -43,8 +43,8 @@ struct Episode {
 #[derive(Clone, Copy, PartialEq, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Reductions {
     /// Episodes after which the rate fell, and those of them whose retransmissions were all spurious.
-    pub(crate) reductions: u64,
-    pub(crate) false_reductions: u64,
+    pub(crate) count: u64,
+    pub(crate) false_count: u64,
     /// Of the false ones, those after which the rate was back within two rounds.
     pub(crate) undone: u64,
     /// Bytes that the false reductions cost: at least, and at most.
@@ -178,9 +178,9 @@ impl Reductions {
     fn add(&mut self, episode: &Episode) {
         let is_reduced = episode.lowest < REDUCED * episode.usual;
         let is_false = episode.spurious >= episode.retransmissions;
-        self.reductions += u64::from(is_reduced);
+        self.count += u64::from(is_reduced);
         if is_false {
-            self.false_reductions += u64::from(is_reduced);
+            self.false_count += u64::from(is_reduced);
             self.undone += u64::from(!is_reduced && episode.is_closed);
             self.missing[0] += episode.missing[0];
             self.missing[1] += episode.missing[1];
@@ -214,10 +214,10 @@ mod tests {
     #[test]
     fn what_is_missing_until_the_rate_is_back_is_the_cost() {
         let mut rounds = rounds(&[10, 10, 10, 10, 5, 6, 8, 10, 10, 10], &[3]);
-        assert_eq!(rounds.reductions(), Reductions { reductions: 1, ..Reductions::default() });
+        assert_eq!(rounds.reductions(), Reductions { count: 1, ..Reductions::default() });
         rounds.on_spurious(103);
         let sum = rounds.reductions();
-        assert_eq!((sum.reductions, sum.false_reductions, sum.undone), (1, 1, 0));
+        assert_eq!((sum.count, sum.false_count, sum.undone), (1, 1, 0));
         assert_eq!(sum.missing, [11_000.0, 11_000.0]);
     }
 
@@ -227,7 +227,7 @@ mod tests {
         rounds.on_spurious(103);
         rounds.on_spurious(107);
         let sum = rounds.reductions();
-        assert_eq!((sum.false_reductions, sum.missing), (2, [20_000.0, 20_000.0]));
+        assert_eq!((sum.false_count, sum.missing), (2, [20_000.0, 20_000.0]));
     }
 
     #[test]
@@ -235,6 +235,6 @@ mod tests {
         let mut rounds = rounds(&[10, 10, 10, 10, 10, 10, 10], &[3]);
         rounds.on_spurious(103);
         let sum = rounds.reductions();
-        assert_eq!((sum.false_reductions, sum.undone, sum.missing), (0, 1, [0.0, 0.0]));
+        assert_eq!((sum.false_count, sum.undone, sum.missing), (0, 1, [0.0, 0.0]));
     }
 }

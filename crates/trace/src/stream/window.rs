@@ -102,7 +102,7 @@ impl Window {
         }
         if self.closed.is_none() && self.full_since.is_some() && self.edge.is_some_and(|edge| highest < edge) {
             let since = self.full_since.take()?;
-            self.limited_by_receiver = self.limited_by_receiver + now.since(since);
+            self.limited_by_receiver += now.since(since);
         }
         if told.is_zero {
             let new = Closed { since: now, frame: told.frame, edge: told.ack, probes: 0 };
@@ -125,7 +125,7 @@ impl Window {
     pub(super) fn open(&mut self, now: Instant) -> Option<Closed> {
         let closed = self.closed.take()?;
         let since = self.full_since.take().map_or(closed.since, |full| full.min(closed.since));
-        self.limited_by_receiver = self.limited_by_receiver + now.since(since);
+        self.limited_by_receiver += now.since(since);
         Some(closed)
     }
 
@@ -134,7 +134,7 @@ impl Window {
     pub(super) fn on_sent(&mut self, end: u64, largest: u32, near: Duration, now: Instant) {
         let is_first = !std::mem::replace(&mut self.has_sent, true);
         if let Some(since) = self.idle_since.take().filter(|_| !is_first) {
-            self.limited_by_sender = self.limited_by_sender + now.since(since).saturating_sub(near);
+            self.limited_by_sender += now.since(since).saturating_sub(near);
         }
         if self.edge.is_some_and(|edge| end + u64::from(largest) > edge) {
             self.full_since.get_or_insert(now);

@@ -39,12 +39,11 @@ impl Claim {
     /// None: the verdict is that it cannot be told.
     fn of(event: &Event) -> Option<Claim> {
         let label = match event.verdict {
-            Verdict::Lost => Label::Lost,
+            // That the receiver did not keep it is not known before.
+            Verdict::Lost | Verdict::Discarded => Label::Lost,
             Verdict::Reordered { .. } => Label::Reordered,
             Verdict::Duplicated => Label::Duplicated,
             Verdict::Spurious(_) => return Some(Claim::before(Label::Spurious)),
-            // That the receiver did not keep it is not known before.
-            Verdict::Discarded => Label::Lost,
             Verdict::Unknown(_) | Verdict::Incident { .. } => return None,
         };
         Some(Claim { label, is_after: event.side == Side::After })
@@ -89,7 +88,7 @@ impl Confusion {
     }
 
     /// Adds what was said about one packet.
-    fn compare(&mut self, truth: &BTreeSet<Claim>, events: &[Event], sent: &Sent) {
+    pub(crate) fn compare(&mut self, truth: &BTreeSet<Claim>, events: &[Event], sent: &Sent) {
         let mut said: BTreeSet<Claim> = events.iter().filter_map(Claim::of).collect();
         let mut unknown = events.iter().filter(|event| matches!(event.verdict, Verdict::Unknown(_))).count();
         let mut missed = truth.clone();
@@ -163,21 +162,6 @@ impl Told {
     /// True if something else is said than happened.
     pub(crate) fn is_wrong(&self) -> bool {
         self.claims() != self.truth
-    }
-}
-
-/// Compares what is said about the packets of a capture that has only the frames `kept`.
-#[allow(dead_code, reason = "not all users need it")]
-pub(crate) fn judge_frames(
-    log: &Log,
-    tap: usize,
-    said: &BTreeMap<u64, Vec<Event>>,
-    kept: &BTreeSet<u64>,
-    confusion: &mut Confusion,
-) {
-    for (frame, truth) in log.truth(tap).into_iter().filter(|(frame, _)| kept.contains(frame)) {
-        let serial = log.frames[tap][frame as usize - 1].expect("a packet with data").serial;
-        confusion.compare(&truth, said.get(&frame).map_or(&[], Vec::as_slice), &log.sent[serial]);
     }
 }
 

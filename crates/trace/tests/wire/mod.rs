@@ -76,9 +76,9 @@ impl Wire {
         if timestamps {
             let base = [10_000, 700_000];
             let lag = if end == near { 50 } else { 0 };
-            let echo = echo_ms.unwrap_or_else(|| (ms as u32).saturating_sub(lag));
+            let echo = echo_ms.unwrap_or_else(|| millis(ms).saturating_sub(lag));
             let ecr = if flags.has(ACK) { base[1 - end] + echo } else { 0 };
-            options.timestamps = Some(Timestamps { val: base[end] + ms as u32, ecr });
+            options.timestamps = Some(Timestamps { val: base[end] + millis(ms), ecr });
         }
         for (left, right) in blocks {
             let at = |offset: u32| SeqNum(isn[1 - end].wrapping_add(offset));
@@ -95,10 +95,10 @@ impl Wire {
         bytes[IP_ID].copy_from_slice(&self.ids[end].to_be_bytes());
         bytes[WINDOW].copy_from_slice(&window.unwrap_or(65_535).to_be_bytes());
         if let Some(original) = copy_of {
-            bytes = self.packets[original].bytes.clone();
+            bytes.clone_from(&self.packets[original].bytes);
         }
         let len = bytes.len() + usize::from(len);
-        self.packets.push(Packet { us: (ms * 1000.0).round() as u64, bytes, len });
+        self.packets.push(Packet { us: micros(ms), bytes, len });
     }
 
     /// A segment of `len` bytes from `end`.
@@ -170,4 +170,15 @@ impl Wire {
 #[track_caller]
 pub(crate) fn incident(direction: &DirectionReport, what: Incident) -> IncidentReport {
     *direction.incident(what).unwrap_or_else(|| panic!("no {what:?}: {:?}", direction.incidents))
+}
+
+/// A time in whole milliseconds, as timestamps have it.
+#[expect(clippy::cast_sign_loss, reason = "no packet passes before the capture begins")]
+pub(crate) fn millis(ms: f64) -> u32 {
+    ms as u32
+}
+
+#[expect(clippy::cast_sign_loss, reason = "no packet passes before the capture begins")]
+fn micros(ms: f64) -> u64 {
+    (ms * 1000.0).round() as u64
 }

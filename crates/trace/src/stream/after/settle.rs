@@ -50,7 +50,7 @@ impl After {
             return;
         }
         if let Some(late) = self.doubtful.remove(&range.start) {
-            self.settle_late(range, late, loss, out);
+            settle_late(range, late, loss, out);
         }
         if range.start < known.unseen_below {
             return;
@@ -72,16 +72,6 @@ impl After {
                 }
             }
         }
-    }
-
-    /// A range that was late by more than a round trip.
-    fn settle_late(&self, range: &Range, (packets, late): (u32, Duration), loss: f64, out: &mut Out<'_>) {
-        let verdict = if packets == 0 || loss > 0.0 {
-            Verdict::Unknown(Reason::CaptureLoss)
-        } else {
-            Verdict::Reordered { packets, late }
-        };
-        out.report(Side::After, range.first, (range.start, range.end), verdict);
     }
 
     /// A range that the retransmission `by` has brought, unless the receiver does not report duplicates.
@@ -152,6 +142,16 @@ impl After {
     fn may_lack_reports(&self, loss: f64) -> bool {
         loss * self.duplicates as f64 > MOST_WRONG * (self.lost + 1) as f64
     }
+}
+
+/// A range that was late by more than a round trip.
+fn settle_late(range: &Range, (packets, late): (u32, Duration), loss: f64, out: &mut Out<'_>) {
+    let verdict = if packets == 0 || loss > 0.0 {
+        Verdict::Unknown(Reason::CaptureLoss)
+    } else {
+        Verdict::Reordered { packets, late }
+    };
+    out.report(Side::After, range.first, (range.start, range.end), verdict);
 }
 
 /// All retransmissions after transmission `by`, which arrived, were not needed.
