@@ -361,7 +361,7 @@ mod tests {
                         [axes]\ntcp.min_rto = [\"200 ms\", \"1 s\"]\nloss = [0, 0.01]\n\"flows.web.count\" = [1, 3]\n";
 
     fn load(text: &str) -> Result<GridFile, Error> {
-        let file = tempfile::Builder::new().suffix(".toml").tempfile().unwrap();
+        let file = tempfile::Builder::new().prefix("reknit-grid-").suffix(".toml").tempfile().unwrap();
         std::fs::write(file.path(), text).unwrap();
         GridFile::load(file.path())
     }

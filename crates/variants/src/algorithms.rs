@@ -263,12 +263,12 @@ algorithms! {
 algorithms! {
     /// The retransmission timeout.
     RtoEstimator {
+        /// The retransmission timeout of RFC 6298.
+        Rfc6298(rfc6298::Rfc6298Config),
         /// The smoothed round-trip time of RFC 6298 without a retransmission timer, for detectors that have their own timer.
         NoTimer(no_timer::NoTimerConfig),
         /// The retransmission timeout of RFC 6298, made more conservative after a spurious timeout (Ludwig and Gurtov, RFC 4015, 2005, §3 steps 0 and 11).
         Rfc4015(rfc4015::Rfc4015Config),
-        /// The retransmission timeout of RFC 6298.
-        Rfc6298(rfc6298::Rfc6298Config),
         /// An RTO with an adaptive factor of the deviation.
         AdaptiveK(rto_adaptk::AdaptiveKConfig),
         /// Enhanced RTT sampling.

@@ -138,7 +138,7 @@ pub(super) fn enter_empty() -> io::Result<()> {
     let nothing: Option<&str> = None;
     // What is mounted here is not seen elsewhere.
     mount(nothing, "/", nothing, MsFlags::MS_REC | MsFlags::MS_SLAVE, nothing)?;
-    // Containers may refuse it. Then `/sys` shows the devices outside, as before (docs/emulate.md).
+    // Containers may refuse it. Then `/sys` shows the devices outside, as before (docs/guide/emulate.md).
     let _ = show_devices();
     Ok(())
 }

@@ -141,11 +141,12 @@ fn a_rst_that_does_not_acknowledge_the_syn_is_ignored() {
 
 #[test]
 fn an_ack_of_anything_but_the_syn_is_reset() {
-    // RFC 9293 §3.10.7.3, first check. An old SYN-ACK, or a peer that considers the connection open (§3.5.1).
+    // RFC 9293 §3.10.7.3, first check. An old SYN-ACK, or a peer that considers the connection open (§3.5.1). The reset ends
+    // that connection, so the SYN need not wait for its timer.
     for wrong in [ack(300, 100), ack(300, 0), Segment { ack: SeqNum(100), ..syn_ack() }] {
         let mut peer = Peer::of_active_open(plain());
         let number = wrong.ack.0;
-        assert_eq!(peer.exchange(wrong), [format!("R {number}:{number}(0)")]);
+        assert_eq!(peer.exchange(wrong), [format!("R {number}:{number}(0)"), "S 0:0(0)".to_owned()]);
         assert_eq!(peer.state(), State::SynSent);
     }
 }
