@@ -5,6 +5,7 @@ use super::rest::Rest;
 use super::{Skipped, wlan};
 
 pub(super) const ETHERNET: u16 = 1;
+pub(super) const RAW: u16 = 101;
 
 /// A frame.
 pub(super) fn read(link: u16, frame: Rest<'_>) -> Next<'_> {
@@ -13,7 +14,7 @@ pub(super) fn read(link: u16, frame: Rest<'_>) -> Next<'_> {
     match link {
         ETHERNET => Ok((Layer::Ethernet, frame)),
         // Raw IP: the number of the registry, those that some systems write, and those of one version.
-        101 | 12 | 14 | 228 | 229 => Ok((Layer::Ip, frame)),
+        RAW | 12 | 14 | 228 | 229 => Ok((Layer::Ip, frame)),
         0 | 108 => inside(Layer::Ip, 4), // the address family, whose numbers differ; IP's version tells more
         6 => token_ring(frame),
         8 => inside(Layer::Ip, 16), // SLIP: the direction, and space for compressed headers

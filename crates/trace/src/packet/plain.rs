@@ -1,24 +1,32 @@
-//! What nearly all packets are: Ethernet without tags, IPv4 without options or fragments, TCP with all of its header
-//! captured. Every field then has a fixed place, and two comparisons of lengths are enough for all of them.
+//! What nearly all packets are: Ethernet without tags or no link layer, IPv4 without options or fragments, TCP with all of its
+//! header captured. Every field then has a fixed place, and two comparisons of lengths are enough for all of them.
 
 use super::ip::{self, IPV4_LEN};
-use super::link::ETHERNET;
+use super::link::{ETHERNET, RAW};
 use super::rest::u16_at;
 use super::{Packet, ethernet, tcp};
 use crate::Frame;
 
-const LINK_LEN: usize = ethernet::LEN;
 /// Version 4, and a header of 20 bytes.
 const VERSION_AND_LEN: u8 = 0x45;
 
 /// Reads the packet in `frame`. False if it is not plain; `into` is as before then.
 #[inline]
 pub(super) fn read(frame: &Frame<'_>, into: &mut Packet) -> bool {
+    match frame.link {
+        ETHERNET => read_behind::<{ ethernet::LEN }>(frame, into),
+        RAW => read_behind::<0>(frame, into),
+        _ => false,
+    }
+}
+
+/// The same behind a header of the link layer that is so long.
+#[inline]
+fn read_behind<const LINK_LEN: usize>(frame: &Frame<'_>, into: &mut Packet) -> bool {
     let Some((link, bytes)) = frame.bytes.split_first_chunk::<LINK_LEN>() else { return false };
     let Some((ipv4, bytes)) = bytes.split_first_chunk::<IPV4_LEN>() else { return false };
     let Some((header, bytes)) = bytes.split_first_chunk::<{ tcp::LEN }>() else { return false };
-    let is_plain = frame.link == ETHERNET
-        && u16_at(link, 12) == ethernet::IPV4
+    let is_plain = (LINK_LEN == 0 || u16_at(link, 12) == ethernet::IPV4)
         && ipv4[0] == VERSION_AND_LEN
         && ipv4[9] == ip::TCP
         && !ip::is_fragment(ipv4);

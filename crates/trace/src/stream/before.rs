@@ -144,7 +144,7 @@ impl Before {
         marks: Marks<'_>,
         out: &mut Out<'_>,
     ) -> Earlier {
-        if ranges.contiguous_from(start.max(ranges.floor())) >= end {
+        if ranges.have((start.max(ranges.floor()), end)) {
             return Earlier::Repeat(self.on_repeat((start, end), seen, ranges, marks, out));
         }
         let origin = Self::origin(start, seen, ranges, marks);

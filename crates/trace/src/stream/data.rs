@@ -8,9 +8,9 @@ use reknit_units::{Duration, Instant};
 use serde::{Deserialize, Serialize};
 
 use super::after::{Acknowledgment, After, Settling, View};
+use super::arrival::Arrival;
 use super::before::{Before, Earlier, Marks, settle_repeats};
 use super::clock::Clock;
-use super::disorder;
 use super::known::Known;
 use super::log::Out;
 use super::pieces::Pieces;
@@ -19,7 +19,6 @@ use super::round_trip::RoundTrip;
 use super::rounds::Rounds;
 use super::sighting::Sighting;
 use super::standstill::Standstill;
-use crate::packet::Packet;
 use crate::tally::Tally;
 use crate::{Incident, Passed, Reason, SIDES, Side, Verdict, Why};
 
@@ -31,20 +30,6 @@ const MOST_MEMORY: Duration = Duration::from_secs(30);
 const MOST_REPEATS: usize = 64;
 /// An ACK and the data that it acknowledges may be captured in the wrong order within this time.
 const DISORDER: Duration = Duration::from_millis(1);
-
-/// A packet with data, or an acknowledgment of it.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Arrival<'a> {
-    pub(super) now: Instant,
-    pub(super) frame: u64,
-    pub(super) packet: &'a Packet,
-    /// The window that it allows, bytes; none if its scale is not known.
-    pub(super) window: Option<u32>,
-    /// The logarithm of the unit of its window.
-    pub(super) scale: u8,
-    /// Ranges that one direction may remember.
-    pub(super) most_ranges: usize,
-}
 
 /// The data of one direction.
 #[derive(Debug, Serialize, Deserialize)]
@@ -196,16 +181,16 @@ impl Data {
             return;
         }
         let round_trip = self.round_trip(known);
-        let earlier = if self.before.on_next(start, arrival.now) {
-            Earlier::New(Origin::Original)
-        } else {
-            self.on_earlier_data((start, end), seen, known, out)
-        };
+        let is_next = self.before.on_next(start, arrival.now);
         self.rounds.on_data(segment.len, arrival.now, round_trip);
-        let delivery = if is_beyond { Delivery::Refused } else { Delivery::Open };
-        let bytes = (start.max(self.ranges.floor()), end);
-        let is_again = self.note(bytes, seen, earlier, delivery, known, out);
-        let is_retransmission = is_again || matches!(earlier, Earlier::New(Origin::Repair | Origin::Acknowledged));
+        let is_retransmission = if is_next && !is_beyond && start >= self.ranges.end() && end > known.acked {
+            let place = self.before.place(Origin::Original);
+            let new = || Range::new((start, end), seen, 0, Origin::Original, Delivery::Open, place);
+            self.ranges.insert(self.ranges.len(), new);
+            false
+        } else {
+            self.on_other_data((start, end), seen, (is_next, is_beyond), known, out)
+        };
         if is_retransmission {
             self.rounds.on_retransmission(arrival.frame);
             self.standstill.on_retransmission(arrival.frame, arrival.now);
@@ -229,6 +214,23 @@ impl Data {
     #[inline]
     fn is_stale(&self, tsval: Option<u32>) -> bool {
         tsval.zip(self.after.echo()).is_some_and(|(value, echo)| echo.wrapping_sub(value).cast_signed() > 0)
+    }
+
+    /// Data that is not simply the next, or that the receiver refuses or has already. True if it is a retransmission.
+    #[cold]
+    fn on_other_data(
+        &mut self,
+        (start, end): (u64, u64),
+        seen: Sighting,
+        (is_next, is_beyond): (bool, bool),
+        known: &Known,
+        out: &mut Out<'_>,
+    ) -> bool {
+        let earlier =
+            if is_next { Earlier::New(Origin::Original) } else { self.on_earlier_data((start, end), seen, known, out) };
+        let delivery = if is_beyond { Delivery::Refused } else { Delivery::Open };
+        let is_again = self.note((start.max(self.ranges.floor()), end), seen, earlier, delivery, known, out);
+        is_again || matches!(earlier, Earlier::New(Origin::Repair | Origin::Acknowledged))
     }
 
     fn on_earlier_data(&mut self, bytes: (u64, u64), seen: Sighting, known: &Known, out: &mut Out<'_>) -> Earlier {
@@ -277,21 +279,10 @@ impl Data {
                     if is_acked {
                         self.note_uncaptured((at, to), seen, known, out);
                     }
-                    let place_here = self.before.place(origin);
-                    let range = || Range {
-                        start: at,
-                        end: to,
-                        first: seen,
-                        within: (at - start) as u32,
-                        origin,
-                        delivery: if is_acked { Delivery::Clear } else { delivery },
-                        delivered_at: seen.at,
-                        duplicates: 0,
-                        place_here,
-                        place_there: disorder::NONE,
-                        again: Repeats::default(),
-                    };
-                    self.ranges.insert(index, range);
+                    let delivery = if is_acked { Delivery::Clear } else { delivery };
+                    let place = self.before.place(origin);
+                    let new = || Range::new((at, to), seen, (at - start) as u32, origin, delivery, place);
+                    self.ranges.insert(index, new);
                     at = to;
                 }
             }

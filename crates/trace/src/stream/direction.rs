@@ -4,7 +4,8 @@ use reknit_units::{Duration, Instant};
 use serde::{Deserialize, Serialize};
 
 use super::after::reports_duplicate;
-use super::data::{Arrival, Data};
+use super::arrival::Arrival;
+use super::data::Data;
 use super::keep_alive::KeepAlives;
 use super::known::Known;
 use super::log::{Finding, Out};
@@ -199,7 +200,8 @@ impl Direction {
                 self.known.unseen_below = ack;
             }
         }
-        if ack >= self.known.acked {
+        let (raw, highest, now) = (segment.window, self.known.highest, arrival.now);
+        if ack >= self.known.acked && !self.window.follow(ack, arrival.window(), raw, highest, now) {
             self.on_window(ack, arrival, out);
         }
         if !is_answer && (self.data.is_some() || out.log.marks.is_some()) {
@@ -250,10 +252,11 @@ impl Direction {
         }
     }
 
-    #[inline]
+    #[cold]
     fn on_window(&mut self, ack: u64, arrival: &Arrival<'_>, out: &mut Out<'_>) {
         let is_zero = arrival.packet.segment.window == 0 && self.fin.is_none();
-        let Arrival { window, scale, frame, packet, .. } = *arrival;
+        let Arrival { frame, packet, .. } = *arrival;
+        let (window, scale) = (arrival.window(), arrival.scale.unwrap_or(0));
         let is_new = ack > self.known.acked;
         let told = Told { ack, is_new, window, is_zero, raw: packet.segment.window, scale, frame };
         let (opened, withdrawn) = self.window.on_ack(&told, self.known.highest, arrival.now);
@@ -439,7 +442,7 @@ fn counted(data: &mut Data, out: &mut Out<'_>, act: impl FnOnce(&mut Data, &mut 
 
 /// Reports an acknowledgment.
 fn mark_ack(arrival: &Arrival<'_>, ack: u64, blocks: &[(u64, u64)], out: &mut Out<'_>) {
-    let edge = arrival.window.map(|window| (ack + u64::from(window)).saturating_sub(ORIGIN));
+    let edge = arrival.window().map(|window| (ack + u64::from(window)).saturating_sub(ORIGIN));
     out.mark(arrival.frame, (ack, ack), Passed::Ack { edge });
     if let Some(first) = blocks.first() {
         let what = if reports_duplicate(ack, blocks) { Passed::Duplicate } else { Passed::Sack };

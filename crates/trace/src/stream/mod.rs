@@ -4,7 +4,7 @@
 //!
 //! | room | knows |
 //! |---|---|
-//! | `numbers`, `sighting`, `window`, `keep_alive`, `standstill`, `rounds`, `disorder`, `copies`, `place`, `handshake`, `known` | one thing each |
+//! | `numbers`, `sighting`, `arrival`, `window`, `keep_alive`, `standstill`, `rounds`, `disorder`, `copies`, `place`, `handshake`, `known` | one thing each |
 //! | `ranges` | which bytes passed, in which packets |
 //! | `round_trip`, `clock`, `cause` | times, marks in headers, and what made the sender retransmit |
 //! | `log`, `pieces` | how findings leave: one event for each packet, however many ranges it carries |
@@ -14,6 +14,7 @@
 //! | this file | the connection: which direction a packet belongs to |
 
 mod after;
+mod arrival;
 mod before;
 mod cause;
 mod clock;
@@ -40,8 +41,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::packet::{Endpoint, Flags, Packet};
 use crate::{Event, Incident, Side, Verdict};
+use arrival::Arrival;
 use copies::{Copies, Seen};
-use data::Arrival;
 pub(crate) use data::Data;
 pub(crate) use direction::{Direction, Offer};
 pub(crate) use disorder::Disorder;
@@ -138,13 +139,8 @@ impl Stream {
         let segment = &packet.segment;
         let flags = segment.flags;
         self.is_closing |= flags.has(Flags::FIN) || flags.has(Flags::RST);
-        let scale = self.scales.map_or(0, |scales| scales[end]);
-        let window = if flags.has(Flags::SYN) {
-            Some(u32::from(segment.window)) // not scaled
-        } else {
-            self.scales.map(|_| u32::from(segment.window) << scale)
-        };
-        let arrival = Arrival { now, frame, packet, window, scale, most_ranges };
+        let scale = self.scales.map(|scales| scales[end]);
+        let arrival = Arrival { now, frame, packet, scale, most_ranges };
         if flags.has(Flags::ACK) && !flags.has(Flags::RST) {
             let mut out = Out { stream: self.number, end: 1 - end as u8, now, log };
             self.directions[1 - end].on_ack(&arrival, &mut out);

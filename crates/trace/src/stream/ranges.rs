@@ -6,6 +6,7 @@ use std::ops::{Deref, DerefMut};
 use reknit_units::Instant;
 use serde::{Deserialize, Serialize};
 
+use super::disorder;
 use super::sighting::Sighting;
 
 /// What a further packet with the same bytes is.
@@ -120,6 +121,32 @@ pub(super) struct Range {
 }
 
 impl Range {
+    /// The bytes from `start` to `end` of a packet, `within` bytes behind its first, which passes now. `place_here`: its place
+    /// in the order of arrival.
+    #[inline]
+    pub(super) fn new(
+        (start, end): (u64, u64),
+        first: Sighting,
+        within: u32,
+        origin: Origin,
+        delivery: Delivery,
+        place_here: u32,
+    ) -> Range {
+        Range {
+            start,
+            end,
+            first,
+            within,
+            origin,
+            delivery,
+            delivered_at: first.at,
+            duplicates: 0,
+            place_here,
+            place_there: disorder::NONE,
+            again: Repeats::default(),
+        }
+    }
+
     /// Its place in the order in which data passed the point of capture for the first time.
     pub(super) fn order(&self) -> u64 {
         const STEP: u32 = 128;
@@ -307,6 +334,18 @@ impl Ranges {
     /// The ranges from the one that ends after `offset` on.
     pub(super) fn from(&self, offset: u64) -> impl Iterator<Item = &Range> {
         self.all.range(self.locate(offset)..)
+    }
+
+    /// True if these bytes have all passed.
+    pub(super) fn have(&self, (from, to): (u64, u64)) -> bool {
+        let mut end = from;
+        for range in self.all.range(self.locate(from)..) {
+            if range.start > end || end >= to {
+                break;
+            }
+            end = range.end;
+        }
+        end >= to
     }
 
     /// The end of the bytes that follow `from` without a gap.

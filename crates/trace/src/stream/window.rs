@@ -63,9 +63,22 @@ impl Window {
         (self.is_void, self.edge, self.closed) = (true, None, None);
     }
 
+    /// An acknowledgment passes. True if it moves an open window on, as nearly all do: nothing else happens then. If not, it
+    /// is as if it had not passed.
+    #[inline]
+    pub(super) fn follow(&mut self, ack: u64, window: Option<u32>, raw: u16, highest: u64, now: Instant) -> bool {
+        let edge = window.map(|window| ack + u64::from(window));
+        if raw == 0 || self.is_void || self.closed.is_some() || self.full_since.is_some() || edge < self.edge {
+            return false;
+        }
+        self.edge = edge;
+        (self.raw, self.has_changed) = (raw, raw != self.raw);
+        self.idle_since = if ack >= highest { self.idle_since.or(Some(now)) } else { None };
+        true
+    }
+
     /// An acknowledgment passes; `highest`: the end of the data that was sent. Returns a closure of the window that has ended,
     /// and the edge of the window if it was withdrawn.
-    #[inline]
     pub(super) fn on_ack(&mut self, told: &Told, highest: u64, now: Instant) -> (Option<Closed>, Option<u64>) {
         let mut edge = told.window.filter(|_| !self.is_void).map(|window| told.ack + u64::from(window));
         let mut withdrawn = None;
@@ -198,6 +211,19 @@ mod tests {
         let (closed, _) = window.on_ack(&told(2000, 5000), 2000, at(120));
         assert_eq!(closed.map(|closed| (closed.since, closed.probes, closed.frame)), Some((at(20), 1, 2000)));
         assert_eq!(window.limited_by_receiver(), Duration::from_millis(110));
+    }
+
+    #[test]
+    fn only_an_open_window_is_followed() {
+        let mut window = Window::default();
+        assert!(window.follow(1000, Some(1000), 1000, 1000, at(0)));
+        assert!(window.follow(2000, Some(3000), 3000, 2000, at(1)) && window.has_changed());
+        assert!(window.follow(3000, Some(3000), 3000, 4000, at(2)) && !window.has_changed());
+        assert!(window.is_beyond(6000) && !window.is_beyond(5999));
+        assert!(!window.follow(3000, Some(2000), 2000, 4000, at(3)), "a part is taken back");
+        assert!(!window.follow(6000, Some(0), 0, 6000, at(3)), "it closes");
+        window.on_ack(&told(6000, 0), 6000, at(3));
+        assert!(!window.follow(6000, Some(3000), 3000, 6000, at(4)), "it opens");
     }
 
     #[test]
