@@ -111,9 +111,9 @@ class Analysis:
     events : polars.DataFrame
         A row for each verdict: ``stream``, ``end``, ``packet`` (its number in Wireshark), ``at_ns`` and ``decided_ns``
         (nanoseconds since 1970, of the packet and of the packet that decided), ``offset_bytes`` (from the stream's
-        first captured byte), ``length_bytes``, ``side`` (of the point of capture: before, here, after; connection for incidents), ``verdict``
-        (lost, reordered, duplicated, spurious, discarded, cannot_tell, incident), ``reason`` (of the last three), and for
-        reordered packets ``late_packets`` and ``late_ms`` (RFC 4737).
+        first captured byte), ``length_bytes``, ``side`` (of the point of capture: before, here, after; connection for
+        incidents), ``verdict`` (lost, reordered, duplicated, spurious, discarded, cannot_tell, incident), ``reason``
+        (of the last three), and for reordered packets ``late_packets`` and ``late_ms`` (RFC 4737).
     paths : polars.DataFrame
         A row for each row of ``streams``: the round trip, reordering in the measures of RFC 4737 and RFC 5236, and
         runs of losses.

@@ -4,8 +4,8 @@
     make build && sudo python3 study/benches/first_screen.py --measure    # runs the transfers and simulations
     python3 study/benches/first_screen.py                                 # only draws, from the results
 
-On the left, transfers in real time over `two-paths-200ms`; on the right, the random paths of `reknit matrix` that lose packets
-only in queues, simulated. The results are in study/results/first-screen.json.
+On the left, transfers in real time over `two-paths-200ms`; on the right, the random paths of `reknit matrix` that lose
+packets only in queues, simulated. The results are in study/results/first-screen.json.
 """
 
 import argparse
@@ -67,7 +67,9 @@ def measure() -> dict:
     }
 
 
-def text(x: float, y: float, content: str, colour: str, size: int = 13, anchor: str = "start", weight: str = "400") -> str:
+def text(
+    x: float, y: float, content: str, colour: str, size: int = 13, anchor: str = "start", weight: str = "400"
+) -> str:
     """Draw one line of text."""
     style = f'font-size="{size}" text-anchor="{anchor}" font-weight="{weight}" fill="{colour}"'
     return f'<text x="{x:.1f}" y="{y:.1f}" {style}>{content}</text>'
@@ -114,7 +116,7 @@ def curves(shares: dict[str, list[float]], colours: dict[str, str]) -> list[str]
             for i, value in enumerate(values)
         ]
         line = f'points="{" ".join(points)}" fill="none" stroke="{colours[variant]}" stroke-width="2.5"'
-        drawn.append(f"<polyline {line} stroke-linejoin=\"round\"/>")
+        drawn.append(f'<polyline {line} stroke-linejoin="round"/>')
     return drawn + labels(shares, colours, right + 10)
 
 
@@ -150,7 +152,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--measure", action="store_true", help="measure again; takes about 10 minutes")
     if parser.parse_args().measure:
-        RESULTS.write_text(json.dumps(measure(), indent=1) + "\n")
+        RESULTS.write_text(json.dumps(measure()) + "\n")
     results = json.loads(RESULTS.read_text())
     for theme, colours in COLOURS.items():
         file = ROOT / PICTURE.format(theme)

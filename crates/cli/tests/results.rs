@@ -372,10 +372,12 @@ fn the_extension_selects_the_format_of_a_picture() {
 /// The variant files in the documentation work as printed.
 #[test]
 fn documented_variant_files_work() {
-    let documents = [include_str!("../../../docs/reference/variants.md"), include_str!("../../../README.md")];
+    let documents =
+        [include_str!("../../../docs/reference/variants.md"), include_str!("../../../docs/guide/compare.md")];
     let mut shown = 0;
     for text in documents {
-        for block in text.split("```toml\n").skip(1).filter_map(|rest| rest.split("```").next()) {
+        let blocks = text.split("```toml\n").skip(1).filter_map(|rest| rest.split("```").next());
+        for block in blocks.filter(|block| block.starts_with("name = ")) {
             let path = file(&format!("documented-{shown}"), block);
             let arguments =
                 ["compare", "--path", "clean", "--duration", "1 s", "--seeds", "1", "--variant-file", &path];

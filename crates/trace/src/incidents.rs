@@ -28,7 +28,9 @@ pub struct IncidentReport {
 impl IncidentReport {
     /// In words.
     pub fn text(&self) -> String {
-        self.what.text(self.times, self.packets, self.bytes, self.lasted_s)
+        // Holes that are never filled are there at the same time.
+        let lasted_s = if self.what == Incident::NeverRepaired { self.longest_s } else { self.lasted_s };
+        self.what.text(self.times, self.packets, self.bytes, lasted_s)
     }
 
     pub(crate) fn all(tallies: &[&Tally]) -> Vec<IncidentReport> {

@@ -117,7 +117,8 @@ impl Data {
             }
         }
         for (seen, bytes) in &holes {
-            self.report_unfilled(Side::After, *bytes, seen, since, out);
+            // Other data may have waited for longer.
+            self.report_unfilled(Side::After, *bytes, seen, since.max(seen.at), out);
         }
         let next = self.ranges.from(known.acked).next();
         if let Some(above) = next.filter(|range| range.start > known.acked && range.start <= to) {
