@@ -21,7 +21,7 @@ pub use tun::Device;
 /// The longest that [`PacketIo::wait`] sleeps if it cannot wait for packets.
 const NAP: Duration = Duration::from_millis(1);
 
-/// Carries IP packets, without a link layer. [`Device`](crate::Device) is a TUN device, [`FdIo`](crate::FdIo) a descriptor,
+/// Carries IP packets, without a link layer. [`Device`] is a TUN device, [`FdIo`] a descriptor,
 /// [`ChannelIo`] a pair of channels. Calls never block, except [`PacketIo::wait`].
 ///
 /// The driver reads packets until there are none or it has a batch of them, lets the stack process the batch, sends the
