@@ -24,7 +24,7 @@ PYTEST_END = re.compile(r"^(=+ )?\d+ (passed|failed|error|errors|skipped)\b.* in
 EVERYWHERE = ("cat", "chmod", "cp", "env", "grep", "id", "mkfifo", "mknod", "sh", "sleep", "true")
 # What tests ask for.
 PROGRAMS = {"cc", "chromium", "curl", "ip", "iperf3", "mount", "nft", "ping"}
-PROGRAMS |= {"python3", "setpriv", "setsid", "tshark", "unshare"}
+PROGRAMS |= {"python3", "rustc", "setpriv", "setsid", "tshark", "unshare"}
 # A test with one of these starts programs other than reknit.
 STARTS_PROGRAMS = re.compile(
     r"\bmachine::|\bin_namespace\b|Command::new\((?!env!\(\"CARGO_BIN_EXE)|\bopen_(page|url)\b"
