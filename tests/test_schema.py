@@ -70,11 +70,14 @@ def test_scenarios(validator: Any) -> None:  # noqa: ANN401
         assert not scenarios.is_valid(tomllib.loads(good.replace(right, wrong))), wrong
 
 
-def test_variants(validator: Any) -> None:  # noqa: ANN401
-    """So are all variants, as `reknit variants NAME --toml` writes them into their pages."""
+def test_variants(validator: Any, command: Command) -> None:  # noqa: ANN401
+    """So are those of the documentation, and all variants as `reknit variants NAME --toml` prints them."""
     variants = validator("variant")
-    assert len(documented("variant")) > len(reknit.variants())
-    for table in documented("variant"):
+    assert len(documented("variant")) >= 3
+    names = reknit.variants()["name"].to_list()
+    assert len(names) >= 50
+    printed = [tomllib.loads(command("variants", name, "--toml").stdout) for name in names]
+    for table in [*documented("variant"), *printed]:
         variants.validate(table)
     good = "name = 'mine'\nbase = 'rack'\n[loss_detector]\nreo_wnd_divisor = 2\n"
     variants.validate(tomllib.loads(good))

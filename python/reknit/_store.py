@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from reknit import _compare, _frames
 from reknit._native import Error
+from reknit._scenario import arguments
 
 if TYPE_CHECKING:
     from reknit._frames import Schema
@@ -32,7 +33,8 @@ class Store:
     def __init__(self, folder: str | os.PathLike[str]) -> None:
         if not isinstance(folder, str | os.PathLike):
             raise Error(f"store: a {type(folder).__name__}; give the name of a folder")
-        self.folder = Path(folder)
+        with arguments():
+            self.folder = Path(folder)
         with _naming(self.folder):
             self.folder.mkdir(parents=True, exist_ok=True)
         self._part: list[Row] = []

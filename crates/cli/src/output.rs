@@ -1,6 +1,5 @@
 //! Prints results, and formats numbers.
 
-use std::borrow::Cow;
 use std::fmt::Display;
 use std::io::{self, BufWriter, IsTerminal, Write};
 use std::sync::Arc;
@@ -8,6 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use reknit_compare::Estimate;
+use reknit_config::{is_control, visible};
 use reknit_units::Duration;
 use serde::Serialize;
 use serde_json::ser::{Formatter, PrettyFormatter};
@@ -37,25 +37,6 @@ fn unless_closed(written: io::Result<()>) -> Result<bool, Failure> {
 /// contain, which must not control the terminal.
 pub(crate) fn say(line: impl Display) {
     let _ = writeln!(io::stderr(), "{}", visible(&line.to_string()));
-}
-
-/// `text` with an escape for each character that controls a terminal or changes the order of the text around it.
-pub(crate) fn visible(text: &str) -> Cow<'_, str> {
-    if !text.contains(is_control) {
-        return Cow::Borrowed(text);
-    }
-    let escape = |c: char| if is_control(c) { c.escape_default().to_string() } else { c.to_string() };
-    Cow::Owned(text.chars().map(escape).collect())
-}
-
-/// True for controls, and for what is invisible but changes how other characters are shown.
-fn is_control(c: char) -> bool {
-    let is_format = matches!(
-        c,
-        '\u{61c}' | '\u{180e}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}'
-            | '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e007f}'
-    );
-    c.is_control() || is_format
 }
 
 /// Prints a line about a variant that fell back because the peer lacks an option.
@@ -287,7 +268,7 @@ mod tests {
         let name = "a\u{1b}[2Jb\u{202e}c\u{9b}d\ne\u{2066}\u{feff}é日";
         let shown = "a\\u{1b}[2Jb\\u{202e}c\\u{9b}d\\ne\\u{2066}\\u{feff}é日";
         assert_eq!(visible(name), shown);
-        assert!(matches!(visible("plain é"), Cow::Borrowed(_)));
+        assert!(matches!(visible("plain é"), std::borrow::Cow::Borrowed(_)));
         let mut json = Vec::new();
         name.serialize(&mut serde_json::Serializer::with_formatter(&mut json, Escaping::default())).unwrap();
         let json = String::from_utf8(json).unwrap();

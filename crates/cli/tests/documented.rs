@@ -28,7 +28,7 @@ fn the_pages_show_what_the_command_prints() {
         let text = std::fs::read_to_string(root.join(page)).unwrap();
         let mut checked = 0;
         for block in text.split("\n```").skip(1).step_by(2) {
-            if let Some(variant) = block.strip_prefix("toml\nname = \"patient-rack\"") {
+            if let Some(variant) = block.strip_prefix("toml file=patient-rack.toml\nname = \"patient-rack\"") {
                 let file = Path::new(folder).join("patient-rack.toml");
                 std::fs::write(file, format!("name = \"patient-rack\"{variant}")).unwrap();
             }

@@ -376,7 +376,7 @@ fn documented_variant_files_work() {
         [include_str!("../../../docs/reference/variants.md"), include_str!("../../../docs/guide/compare.md")];
     let mut shown = 0;
     for text in documents {
-        let blocks = text.split("```toml\n").skip(1).filter_map(|rest| rest.split("```").next());
+        let blocks = text.split("```toml").skip(1).filter_map(|rest| rest.split_once('\n')?.1.split("```").next());
         for block in blocks.filter(|block| block.starts_with("name = ")) {
             let path = file(&format!("documented-{shown}"), block);
             let arguments =

@@ -13,7 +13,7 @@ use serde::de::DeserializeOwned;
 use toml::{Table, Value};
 
 pub use error::{InputError, KeyError, Location};
-pub use words::{did_you_mean, file_error};
+pub use words::{did_you_mean, file_error, is_control, visible};
 
 /// Parses `text`; `location` is the name of the file.
 ///

@@ -1,5 +1,6 @@
 //! Texts for errors: suggestions for unknown names, and errors of files.
 
+use std::borrow::Cow;
 use std::io;
 
 /// The most names to suggest.
@@ -32,6 +33,25 @@ pub fn file_error(error: &io::Error) -> String {
             text.split(" (os error").next().unwrap_or_default().to_owned()
         }
     }
+}
+
+/// `text` with an escape for each character that controls a terminal or changes the order of the text around it.
+pub fn visible(text: &str) -> Cow<'_, str> {
+    if !text.contains(is_control) {
+        return Cow::Borrowed(text);
+    }
+    let escape = |c: char| if is_control(c) { c.escape_default().to_string() } else { c.to_string() };
+    Cow::Owned(text.chars().map(escape).collect())
+}
+
+/// True for controls, and for what is invisible but changes how other characters are shown.
+pub fn is_control(c: char) -> bool {
+    let is_format = matches!(
+        c,
+        '\u{61c}' | '\u{180e}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}'
+            | '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e007f}'
+    );
+    c.is_control() || is_format
 }
 
 #[cfg(test)]

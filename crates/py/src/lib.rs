@@ -28,7 +28,7 @@ pyo3::create_exception!(
 
 /// All errors become `reknit.Error`, with the command's text.
 fn raise(error: impl std::fmt::Display) -> PyErr {
-    Error::new_err(error.to_string())
+    Error::new_err(reknit_config::visible(&error.to_string()).into_owned())
 }
 
 /// The JSON document of `reknit compare --json` for several paths, and warnings. Without paths, the path of `setup` is used.

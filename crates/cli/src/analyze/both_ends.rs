@@ -3,11 +3,12 @@
 use std::fmt::Write;
 use std::path::Path;
 
+use reknit_config::visible;
 use reknit_trace::{BothEnds, BothEndsOptions, FlowReport, Matched};
 
 use super::{Args, open};
 use crate::capture::unreadable;
-use crate::output::{how_many, number, per_cent, visible, whole};
+use crate::output::{how_many, number, per_cent, whole};
 use crate::table::{self, Align, Column, Screen};
 use crate::{Failure, output};
 

@@ -2,9 +2,10 @@
 
 use std::fmt::Write;
 
+use reknit_config::visible;
 use reknit_trace::{Analysis, Confidence, Cost, DirectionReport, Incident, IncidentReport, Place, Verdicts};
 
-use crate::output::{how_many, number, per_cent, visible, whole};
+use crate::output::{how_many, number, per_cent, whole};
 use crate::table::{self, Align, Column, Screen};
 
 /// Kinds of packets that are left out and named.

@@ -84,7 +84,7 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
         let ended = source.run(&theirs, &stopped);
         locked(&theirs).ended = Some(ended);
     });
-    let mut watch = Watch::new(output::visible(&name).into_owned(), std::io::stdout().is_terminal());
+    let mut watch = Watch::new(reknit_config::visible(&name).into_owned(), std::io::stdout().is_terminal());
     let most = args.duration.map_or(u64::MAX, |duration| duration.as_nanos().div_ceil(TICK.as_nanos()));
     for _ in 0..most {
         let is_over = wait(&shared, &stop);
