@@ -53,7 +53,11 @@ def build() -> None:
     """Compile the package, and install it and the study into the environment."""
     environment = {**os.environ, "VIRTUAL_ENV": str(VENV.absolute())}
     command = [VENV / "bin" / "maturin", "develop", "--quiet", "--locked", "--release"]
-    subprocess.run(command, check=True, env=environment)
+    # It also prints what pip does.
+    done = subprocess.run(command, capture_output=True, text=True, env=environment, check=False)
+    if done.returncode != 0:
+        print(done.stdout + done.stderr, file=sys.stderr)
+        done.check_returncode()
     pip = [PYTHON, "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
     subprocess.run([*pip, "--no-deps", "--no-build-isolation", "--editable", "study"], check=True)
 
