@@ -31,7 +31,7 @@ const TURN: u32 = 8;
 /// Until a deadline that is closer than this, the driver does not sleep: being woken takes about as long. Pacing has such
 /// deadlines above 5 Gbit/s.
 const NEAR: Duration = Duration::from_micros(100);
-/// A thread of its own looks this often whether an application has given it something to do.
+/// How often a thread without a runtime checks whether an application has something to send.
 const LOOK: Duration = Duration::from_millis(1);
 
 /// Moves the packets of a [`Network`](crate::Network). Only [`Builder::build`](crate::Builder::build) needs it.

@@ -1,6 +1,6 @@
 //! The sending side: outstanding data, ACKs, and what to send next.
 //!
-//! A [`Sender`] consists of parts. Each part is a struct with private fields in a file of its own; its functions take
+//! A [`Sender`] consists of parts. Each part is a struct with private fields, in its own file; its functions take
 //! what they need from other parts as arguments:
 //!
 //! | part | what it knows |

@@ -89,16 +89,8 @@ impl Data {
         known: &Known,
         out: &mut Out<'_>,
     ) {
-        let from = self.ranges.end().max(known.unseen_below).max(known.highest);
-        let seen = Sighting::new(since, frame, None, None);
-        let acked = end.min(known.acked);
-        if from < acked {
-            self.report_uncaptured((from, acked), seen, out);
-        }
-        let from = from.max(acked);
-        if from < end {
-            self.report_unfilled(Side::Before, (from, end), &seen, since, out);
-        }
+        let from = self.ranges.end().max(known.highest);
+        self.settle_hole((from, end), &Sighting::new(since, frame, None, None), known, out);
     }
 
     /// Packets that passed, that the receiver lacks, and that were never sent again.
