@@ -24,13 +24,18 @@ class Quiet(http.server.SimpleHTTPRequestHandler):
 
 
 @pytest.fixture(scope="module")
-def site() -> Iterator[str]:
-    """Build the site and serve it on the loopback device."""
+def folder() -> Path:
+    """Build the site."""
     if find_spec("material") is None:
         without("mkdocs-material")
     done = subprocess.run([sys.executable, "tools/site.py"], cwd=ROOT, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
-    folder = Path(done.stdout.removeprefix("Built: ").strip()).parent
+    return Path(done.stdout.rsplit("--directory ", 1)[1].strip())
+
+
+@pytest.fixture(scope="module")
+def site(folder: Path) -> Iterator[str]:
+    """Serve the site on the loopback device."""
     with http.server.ThreadingHTTPServer(("127.0.0.1", 0), functools.partial(Quiet, directory=folder)) as server:
         threading.Thread(target=server.serve_forever, daemon=True).start()
         yield f"http://127.0.0.1:{server.server_address[1]}"
@@ -50,6 +55,14 @@ def test_pages_fit(open_url: OpenUrl, site: str, page: str, width: int, scheme: 
     assert opened.complaints == []
     assert opened.fetched
     assert [url for url in opened.fetched if not url.startswith((site, "data:", "blob:"))] == []
+
+
+def test_everything_is_rendered(folder: Path) -> None:
+    """No fence, diagram or escaped bar is left as its source."""
+    for page in folder.rglob("*.html"):
+        text = page.read_text()
+        left = [mark for mark in ("```", "stateDiagram", "\\|") if mark in text]
+        assert left == [], page
 
 
 @pytest.mark.parametrize(

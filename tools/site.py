@@ -24,6 +24,10 @@ FOLDERS = ("docs", "study/results")
 SINGLE = ("README.md", "CONTRIBUTING.md", "CHANGELOG.md", "study/README.md")
 SHOWN = {".md", ".svg", ".png"}
 LINK = re.compile(r"(\]\()([^)#\s]+)((?:#[^)\s]*)?\))")
+RUST_FENCE = re.compile(r"^```rust,\w+$", re.MULTILINE)
+NAMED_FENCE = re.compile(r"^```(\w+) file=(\S+)$", re.MULTILINE)
+DIAGRAM = re.compile(r"^```mermaid\nstateDiagram-v2\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+TRANSITION = re.compile(r"\s*(\S+) --> (\w+|\[\*\])(?:: (\w+))?")
 
 
 def sources() -> list[Path]:
@@ -46,6 +50,20 @@ def to_repository(text: str, page: Path, shown: set[Path], repository: str) -> s
     return LINK.sub(changed, text)
 
 
+def as_table(diagram: re.Match[str]) -> str:
+    """Show the transitions of a diagram of states as a table: drawing it would need a script from another host."""
+    rows = [TRANSITION.fullmatch(line) for line in diagram[1].splitlines()]
+    cells = [(row[1].replace("[*]", ""), row[3] or "", row[2].replace("[*]", "")) for row in rows if row]
+    lines = ["| from | event | to |", "|---|---|---|", *(f"| {start} | {event} | {to} |" for start, event, to in cells)]
+    return "\n".join(lines)
+
+
+def for_site(text: str) -> str:
+    """Write what GitHub and MkDocs spell differently as MkDocs does."""
+    text = NAMED_FENCE.sub(r'```\1 title="\2"', RUST_FENCE.sub("```rust", text))
+    return DIAGRAM.sub(as_table, text)
+
+
 def lay_out() -> None:
     """Copy the pages to a folder."""
     shutil.rmtree(PAGES, ignore_errors=True)
@@ -55,7 +73,7 @@ def lay_out() -> None:
         place = PAGES / file
         place.parent.mkdir(parents=True, exist_ok=True)
         if file.suffix == ".md":
-            place.write_text(to_repository((ROOT / file).read_text(), file, shown, repository))
+            place.write_text(for_site(to_repository((ROOT / file).read_text(), file, shown, repository)))
         else:
             shutil.copyfile(ROOT / file, place)
 
@@ -72,7 +90,7 @@ def main() -> int:
     command = [PYTHON, "-m", "mkdocs", "build", "--quiet", "--clean", "--config-file", ROOT / "tools/mkdocs.yml"]
     done = subprocess.run(command, env=environment, check=False)
     if done.returncode == 0:
-        print(f"Built: {SITE}/index.html")
+        print(f"Built. To read it with search: python3 -m http.server --directory {SITE}")
     return done.returncode
 
 

@@ -47,3 +47,8 @@ pub use reknit_units::Duration;
 pub use reknit_variants::Composition;
 pub use split::{OwnedReadHalf, OwnedWriteHalf, ReadHalf, ReuniteError, WriteHalf};
 pub use stream::TcpStream;
+
+/// The complete programs of the guide compile.
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/guide/sockets.md")]
+struct Guide;
