@@ -102,7 +102,7 @@ def curves(shares: dict[str, list[float]], colours: dict[str, str]) -> list[str]
     drawn = [
         text(460, 22, f"{count} random paths that reorder,", colours["text"], 15, weight="600"),
         text(460, 42, "sorted for each sender, worst first", colours["text"], 15, weight="600"),
-        text(460, 62, "Simulated, goodput relative to the path in order", colours["quiet"]),
+        text(460, 62, "Simulated, goodput relative to the path without reordering", colours["quiet"]),
     ]
     for percent in (0, 50, 100):
         y = bottom - (bottom - top) * percent / 100

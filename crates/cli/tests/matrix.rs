@@ -76,3 +76,24 @@ fn options_that_cannot_work_are_refused() {
         assert_eq!(stderr.lines().count(), 1, "{stderr}");
     }
 }
+
+#[test]
+fn patterns_and_families_stand_for_their_variants() {
+    let json = |variants: &str| -> Value {
+        let arguments =
+            ["matrix", "--paths", "1", "--duration", "1 s", "--seeds", "1", "--json", "--variants", variants];
+        let output = Command::new(env!("CARGO_BIN_EXE_reknit")).args(arguments).output().unwrap();
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        serde_json::from_slice(&output.stdout).unwrap()
+    };
+    let variants = |json: &Value| -> Vec<String> {
+        let runs = json["runs"].as_array().unwrap();
+        runs.iter()
+            .map(|run| run["variant"].as_str().unwrap().to_owned())
+            .filter(|name| name.starts_with("rr-"))
+            .collect()
+    };
+    let family = variants(&json("sack,family:threshold"));
+    assert!(family.len() >= 3, "{family:?}");
+    assert_eq!(variants(&json("rr-*")).len(), variants(&json("rr-*,rr-fa")).len());
+}

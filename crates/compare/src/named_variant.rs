@@ -130,7 +130,7 @@ fn kernel(name: &str) -> Option<String> {
 const FAMILY: &str = "family:";
 
 /// True if `name` may stand for several variants.
-pub(crate) fn is_group(name: &str) -> bool {
+pub fn is_group(name: &str) -> bool {
     let is_family = || reknit_variants::find(name).is_err() && family(name).is_some();
     names::is_pattern(name) || name.starts_with(FAMILY) || is_family()
 }

@@ -16,12 +16,16 @@ use reknit_path::RandomPath;
 use reknit_units::Duration;
 
 use crate::testbed::ends;
-use crate::{Failure, input, output};
+use crate::{Failure, help, input, output};
 
 /// The default variants.
 const VARIANTS: [&str; 5] = ["sack", "dsack-r", "rr-taes", "rack", "pr"];
 /// The kernels that also run by default in live runs.
 const KERNELS: [&str; 2] = ["kernel:cubic", "kernel:bbr"];
+
+/// What the help of `--variants` adds.
+const LIVE: &str = "; with --live also kernels, as in `reknit testbed` [default: sack, dsack-r, rr-taes, rack, pr; with --live also \
+                    kernel:cubic, kernel:bbr]";
 
 /// Compare variants over many random paths, in simulation and live
 #[derive(clap::Args, Debug)]
@@ -52,9 +56,7 @@ pub(crate) struct Args {
     /// Use only paths that lose packets
     #[arg(long)]
     lossy: bool,
-    /// Compare these variants, separated by commas; with --live also kernels, as in `reknit testbed` [default: sack,
-    /// dsack-r, rr-taes, rack, pr; with --live also kernel:cubic, kernel:bbr]
-    #[arg(long, value_name = "A,B,C", value_delimiter = ',')]
+    #[arg(long, value_name = "A,B,C", value_delimiter = ',', help = help::variants("Compare these variants", LIVE))]
     variants: Vec<String>,
     /// Add your own variant from a TOML file (docs/reference/variants.md); may be repeated
     #[arg(long, value_name = "FILE.toml")]
@@ -121,7 +123,7 @@ fn who(args: &Args) -> Result<(Vec<Tcp>, Vec<NamedVariant>), Failure> {
     for warning in customs.iter().flat_map(|custom| &custom.warnings) {
         output::say(format_args!("warning: {warning}"));
     }
-    let mut names = ends::whole_names(&args.variants);
+    let mut names = ends::names("variants", &args.variants, &customs)?;
     if names.is_empty() {
         names.extend(VARIANTS.map(str::to_owned));
         names.extend(KERNELS.iter().filter(|_| args.live).map(|name| (*name).to_owned()));

@@ -1,6 +1,6 @@
 //! The senders and receivers of the testbed's transfers.
 
-use reknit_compare::NamedVariant;
+use reknit_compare::{Location, NamedVariant, named_variant};
 use reknit_host::{Tcp, TcpError};
 use reknit_variants::algorithms::Choice;
 use reknit_variants::{Custom, rules};
@@ -11,8 +11,9 @@ use crate::{Failure, output};
 /// Every sender with every receiver.
 pub(super) fn pairs(args: &Args, senders: &[String], customs: &[Custom]) -> Result<Vec<(Tcp, Tcp)>, Failure> {
     let mut pairs = Vec::new();
-    for receiver in &whole_names(&args.to) {
-        for sender in &whole_names(senders) {
+    let senders = names("variants", senders, customs)?;
+    for receiver in &names("to", &args.to, customs)? {
+        for sender in &senders {
             let sender = stack("--variants", sender, customs)?;
             let receiver = if receiver == "same" { sender.clone() } else { stack("--to", receiver, customs)? };
             pairs.push((sender, receiver));
@@ -39,8 +40,23 @@ pub(crate) fn stack(flag: &str, text: &str, customs: &[Custom]) -> Result<Tcp, F
     Ok(stack)
 }
 
+/// The names that the pieces of a list stand for: kernels with their settings, variants, and the members of patterns and families.
+pub(crate) fn names(option: &'static str, pieces: &[String], customs: &[Custom]) -> Result<Vec<String>, Failure> {
+    let mut names: Vec<String> = Vec::new();
+    for name in whole_names(pieces) {
+        let members = if named_variant::is_group(&name) {
+            let refuse = |error: reknit_compare::KeyError| error.at(Location::argument(option));
+            named_variant::expand(&name, customs).map_err(refuse)?.into_iter().map(|member| member.name).collect()
+        } else {
+            vec![name]
+        };
+        names.extend(members.into_iter().filter(|member| !names.contains(member)).collect::<Vec<_>>());
+    }
+    Ok(names)
+}
+
 /// Restores names from a list that was split at commas: the settings of a kernel may contain commas.
-pub(crate) fn whole_names(pieces: &[String]) -> Vec<String> {
+fn whole_names(pieces: &[String]) -> Vec<String> {
     let mut names: Vec<String> = Vec::new();
     for piece in pieces {
         let is_setting = piece.contains('=') && !piece.contains(':');

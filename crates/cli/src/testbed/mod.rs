@@ -32,7 +32,8 @@ pub(crate) struct Args {
     source: SourceArgs,
     #[command(flatten)]
     scenario: ScenarioArgs,
-    /// Send with these, separated by commas: variants, or kernel:cubic, kernel:reno, kernel:bbr. A kernel may have
+    /// Send with these, separated by commas: variants, patterns and families as in `reknit compare`, or
+    /// kernel:cubic, kernel:reno, kernel:bbr. A kernel may have
     /// settings (`net.ipv4.tcp_NAME` in its namespace): kernel:cubic+timestamps=0,recovery=0 [default: kernel:cubic, and
     /// reknit or the variants of the scenario]
     #[arg(long, value_name = "A,B,C", value_delimiter = ',')]
