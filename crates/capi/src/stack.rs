@@ -115,7 +115,8 @@ pub extern "C" fn reknit_next_event(stack: *mut Host, event: *mut CEvent) -> i32
         |host| {
             let Some(next) = host.stack.next_event() else { return Ok(0) };
             let (kind, id) = match next {
-                Event::Requested => return Ok(0), // only with forwarding, which C has not
+                // Only with forwarding and UDP, which C has not.
+                Event::Requested | Event::UdpReadable(_) | Event::UdpWritable(_) => return Ok(0),
                 Event::Acceptable(id) => (1, id.to_bits()),
                 Event::Connected(id) => (2, id.to_bits()),
                 Event::Readable(id) => (3, id.to_bits()),

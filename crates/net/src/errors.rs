@@ -18,7 +18,14 @@ pub(crate) fn to_io(error: Error) -> io::Error {
         Error::NoSocket => io::ErrorKind::NotConnected,
         Error::InUse(_) => io::ErrorKind::AddrInUse,
         Error::NotLocal(..) | Error::NoPort(_) | Error::NoFamily(_) => io::ErrorKind::AddrNotAvailable,
-        Error::NoDestination(_) | Error::Own(_) | Error::Config(_) => io::ErrorKind::InvalidInput,
+        Error::NoDestination(_)
+        | Error::Own(_)
+        | Error::Config(_)
+        | Error::NoPorts(..)
+        | Error::NotBound(_)
+        | Error::NoSource
+        | Error::TooLong(..) => io::ErrorKind::InvalidInput,
+        Error::NoForwarding => io::ErrorKind::Unsupported,
         Error::Full(_) => io::ErrorKind::OutOfMemory,
     };
     io::Error::new(kind, error)

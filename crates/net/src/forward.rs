@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
-use reknit_stack::{Request, SocketOptions};
+use reknit_stack::{IcmpError, Request, SocketOptions};
 
 use crate::errors::to_io;
 use crate::network::{Handle, Network};
@@ -111,6 +111,13 @@ impl TcpRequest {
 
     /// Refuses: the peer gets a RST.
     pub fn refuse(self) {}
+
+    /// Refuses with an ICMP message: the peer learns that the destination cannot be reached, and why. Programs see "no route to
+    /// host" or "network is unreachable". At most [`Options::icmp_per_second`](reknit_stack::Options) such messages are sent.
+    pub fn refuse_by_icmp(mut self, error: IcmpError) {
+        self.is_decided = true;
+        self.shared.with(|state, now| state.stack.refuse_request_by_icmp(now, self.request.id, error));
+    }
 
     /// Does not answer, as a host that is not there.
     pub fn ignore(mut self) {

@@ -16,6 +16,8 @@ pub(crate) const NEEDS_CHECKSUM: u8 = 1;
 pub(crate) const DATA_IS_VALID: u8 = 2;
 const GSO_TCP_V4: u8 = 1;
 const GSO_TCP_V6: u8 = 4;
+/// Several datagrams to the same destination, one after the other.
+pub(crate) const GSO_UDP: u8 = 5;
 
 /// A packet for the device.
 #[derive(Debug, Default)]
@@ -50,18 +52,47 @@ pub(crate) struct Frames {
     slots: Vec<Frame>,
     used: usize,
     headers: Vec<u8>,
+    /// Datagrams and ICMP messages.
+    others: Vec<Frame>,
+    others_used: usize,
+    packet: Vec<u8>,
     /// The segment that is not in a frame yet, because further ones may join it. Its payload is in the last frame.
     open: Option<Run>,
 }
 
 impl Frames {
     /// The packets to write.
-    pub(crate) fn ready(&self) -> &[Frame] {
-        &self.slots[..self.used]
+    pub(crate) fn ready(&self) -> impl Iterator<Item = &Frame> {
+        self.others[..self.others_used].iter().chain(&self.slots[..self.used])
     }
 
-    /// Takes what the stack wants to send, up to `most` packets. True if there may be more.
+    /// Takes what the stack wants to send: up to `most` packets of segments, and as many others. True if there may be more.
     pub(crate) fn fill(&mut self, stack: &mut Stack, now: Instant, offload: bool, most: usize) -> bool {
+        let more_others = self.fill_others(stack, offload, most);
+        let more_segments = self.fill_segments(stack, now, offload, most);
+        more_others || more_segments
+    }
+
+    fn fill_others(&mut self, stack: &mut Stack, offload: bool, most: usize) -> bool {
+        self.others_used = 0;
+        while self.others_used < most {
+            if !stack.poll_other(&mut self.packet) {
+                return false;
+            }
+            if self.others_used == self.others.len() {
+                self.others.push(Frame::default());
+            }
+            let frame = &mut self.others[self.others_used];
+            frame.clear().extend_from_slice(&self.packet);
+            if offload {
+                frame.put_before(&[0; VIRTIO]); // nothing is left to the device
+            }
+            self.others_used += 1;
+        }
+        true
+    }
+
+    fn fill_segments(&mut self, stack: &mut Stack, now: Instant, offload: bool, most: usize) -> bool {
         if self.open.is_some() {
             self.slots.swap(0, self.used);
         }

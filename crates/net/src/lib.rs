@@ -1,7 +1,8 @@
-//! TCP sockets for tokio on reknit's own TCP, over a TUN device or anything else that carries packets.
+//! TCP and UDP sockets for tokio on reknit's own TCP, over a TUN device or anything else that carries packets.
 //!
 //! A [`Network`] has its own IP addresses, something that carries its packets ([`PacketIo`]: a TUN device to the kernel, for
-//! instance), and one driver task that moves packets between that and a [`reknit_stack::Stack`]. [`TcpListener`] and [`TcpStream`] are used like those of tokio.
+//! instance), and one driver task that moves packets between that and a [`reknit_stack::Stack`]. [`TcpListener`], [`TcpStream`] and
+//! [`UdpSocket`] are used like those of tokio.
 //!
 //! ```no_run
 //! # async fn example() -> std::io::Result<()> {
@@ -30,6 +31,7 @@ mod run;
 mod split;
 mod state;
 mod stream;
+mod udp;
 
 pub use builder::Builder;
 pub use driver::Driver;
@@ -41,12 +43,16 @@ pub use io::FdIo;
 pub use io::{ChannelIo, PacketIo, channel, pair};
 pub use listener::TcpListener;
 pub use network::Network;
-pub use reknit_stack::{Counters, Linger, ListenOptions, Request, Shutdown, SocketInfo, SocketOptions, Undelivered};
+pub use reknit_stack::{
+    Counters, IcmpError, Linger, ListenOptions, Received, Request, Shutdown, SocketInfo, SocketOptions, UdpOptions,
+    Undelivered,
+};
 pub use reknit_tcp::config::{Config, KeepAlive};
 pub use reknit_units::Duration;
 pub use reknit_variants::Composition;
 pub use split::{OwnedReadHalf, OwnedWriteHalf, ReadHalf, ReuniteError, WriteHalf};
 pub use stream::TcpStream;
+pub use udp::UdpSocket;
 
 /// The complete programs of the guide compile.
 #[cfg(doctest)]

@@ -1,7 +1,8 @@
 //! A listener.
 
 use std::io;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
+use std::ops::RangeInclusive;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
@@ -38,7 +39,23 @@ impl TcpListener {
         Ok(TcpListener { shared, id })
     }
 
-    /// The address on which it listens.
+    /// Listens on several ports: on `1..=65535` for all. [`TcpStream::local_addr`] says which one a client wants. Listeners on
+    /// single ports must be on other addresses.
+    ///
+    /// # Errors
+    /// As [`TcpListener::bind_with`], and if there is no port.
+    pub fn bind_ports(
+        network: &Network,
+        ip: IpAddr,
+        ports: RangeInclusive<u16>,
+        options: &ListenOptions,
+    ) -> io::Result<TcpListener> {
+        let shared = network.shared.clone();
+        let id = shared.with(|state, _| state.stack.listen_ports(ip, ports, options)).map_err(to_io)?;
+        Ok(TcpListener { shared, id })
+    }
+
+    /// The address on which it listens, with the first of its ports.
     ///
     /// # Errors
     /// Never: the listener exists in the stack as long as this value.

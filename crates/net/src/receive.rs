@@ -3,13 +3,23 @@
 use reknit_stack::{Stack, Transmit};
 use reknit_tcp::Segment;
 use reknit_units::Instant;
-use reknit_wire::{Decoded, Icmp};
+use reknit_wire::{Datagram, Decoded};
 
-use crate::frame::{DATA_IS_VALID, NEEDS_CHECKSUM, VIRTIO};
+use crate::frame::{DATA_IS_VALID, GSO_UDP, NEEDS_CHECKSUM, VIRTIO};
 use crate::run::Run;
 
 /// A segment, or another packet.
-type Arrived<'a> = Result<Decoded<'a>, &'a [u8]>;
+type Arrived<'a> = Result<Decoded<'a>, Other<'a>>;
+
+/// A packet that is no whole segment.
+#[derive(Clone, Copy, Debug)]
+struct Other<'a> {
+    packet: &'a [u8],
+    /// Its UDP checksum is verified, or was never computed.
+    is_verified: bool,
+    /// It has several datagrams, each with this much payload; the last may have less.
+    datagram_len: Option<u16>,
+}
 
 /// Passes packets from the device to the stack. Segments that follow each other are passed as one, as the kernel does
 /// (GRO): each costs less, and there is one ACK for all of them.
@@ -21,12 +31,21 @@ pub(crate) fn receive<'a>(stack: &mut Stack, now: Instant, offload: bool, frames
         rest = later;
         match packet {
             Ok(first) => rest = &later[receive_run(stack, now, first, later)..],
-            Err(packet) => {
-                if let Some(icmp) = Icmp::read(packet) {
-                    stack.on_icmp(now, &icmp);
-                }
+            Err(other) => receive_other(stack, now, other),
+        }
+    }
+}
+
+fn receive_other(stack: &mut Stack, now: Instant, other: &Other<'_>) {
+    let datagram = if other.is_verified { Datagram::read_verified(other.packet) } else { None };
+    match (datagram, other.datagram_len) {
+        (Some(joined), Some(len)) if len > 0 => {
+            for payload in joined.payload.chunks(usize::from(len)) {
+                stack.on_datagram(now, &Datagram { payload, ..joined });
             }
         }
+        (Some(datagram), _) => stack.on_datagram(now, &datagram),
+        (None, _) => stack.on_other(now, other.packet),
     }
 }
 
@@ -47,14 +66,16 @@ fn receive_run(stack: &mut Stack, now: Instant, first: &Decoded<'_>, later: &[Ar
 }
 
 /// The segment in a frame, or the packet if it has none.
-fn read(offload: bool, frame: &[u8]) -> Option<Result<Decoded<'_>, &[u8]>> {
+fn read(offload: bool, frame: &[u8]) -> Option<Arrived<'_>> {
     if !offload {
-        return Some(Decoded::read(frame).map_err(|_| frame));
+        let other = Other { packet: frame, is_verified: false, datagram_len: None };
+        return Some(Decoded::read(frame).map_err(|_| other));
     }
     let (header, packet) = frame.split_at_checked(VIRTIO)?;
     let verified = header[0] & (NEEDS_CHECKSUM | DATA_IS_VALID) != 0;
     let decoded = if verified { Decoded::read_verified(packet) } else { Decoded::read(packet) };
-    Some(decoded.map_err(|_| packet))
+    let datagram_len = (header[1] == GSO_UDP).then(|| u16::from_ne_bytes([header[4], header[5]]));
+    Some(decoded.map_err(|_| Other { packet, is_verified: verified, datagram_len }))
 }
 
 #[cfg(test)]

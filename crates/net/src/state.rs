@@ -5,7 +5,7 @@ use std::io;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::task::Waker;
 
-use reknit_stack::{Event, ListenerId, SocketId, SocketOptions, Stack};
+use reknit_stack::{Event, ListenerId, SocketId, SocketOptions, Stack, UdpId};
 use reknit_units::{Duration, Instant};
 use tokio::sync::Notify;
 
@@ -20,6 +20,13 @@ pub(crate) struct Waiting {
     pub(crate) delivered: Option<Waker>,
 }
 
+/// Tasks that wait for a UDP socket: several may.
+#[derive(Debug, Default)]
+pub(crate) struct UdpWaiting {
+    pub(crate) read: Vec<Waker>,
+    pub(crate) write: Vec<Waker>,
+}
+
 /// What the lock protects.
 pub(crate) struct State {
     pub(crate) stack: Stack,
@@ -29,6 +36,7 @@ pub(crate) struct State {
     pub(crate) accepting: BTreeMap<ListenerId, Vec<Waker>>,
     /// Tasks that wait for a request.
     requesting: Vec<Waker>,
+    pub(crate) udp: BTreeMap<UdpId, UdpWaiting>,
     pub(crate) drain: Drain,
     /// Why the device can no longer be used.
     pub(crate) failure: Option<String>,
@@ -41,6 +49,7 @@ impl State {
             waiting: Vec::new(),
             accepting: BTreeMap::new(),
             requesting: Vec::new(),
+            udp: BTreeMap::new(),
             drain: Drain::default(),
             failure: None,
         }
@@ -57,7 +66,9 @@ impl State {
         let accepting = std::mem::take(&mut self.accepting).into_values().flatten();
         let waiting = std::mem::take(&mut self.waiting).into_iter();
         let waiting = waiting.flat_map(|waiting| [waiting.read, waiting.write, waiting.delivered]).flatten();
-        waiting.chain(accepting).chain(self.requesting.drain(..)).for_each(Waker::wake);
+        let udp =
+            std::mem::take(&mut self.udp).into_values().flat_map(|waiting| [waiting.read, waiting.write]).flatten();
+        waiting.chain(accepting).chain(self.requesting.drain(..)).chain(udp).for_each(Waker::wake);
     }
 
     pub(crate) fn waiting(&mut self, id: SocketId) -> &mut Waiting {
@@ -70,17 +81,22 @@ impl State {
 
     /// The task is woken when the listener has a connection.
     pub(crate) fn wait_to_accept(&mut self, id: ListenerId, waker: &Waker) {
-        let waiting = self.accepting.entry(id).or_default();
-        if !waiting.iter().any(|other| other.will_wake(waker)) {
-            waiting.push(waker.clone());
-        }
+        add(self.accepting.entry(id).or_default(), waker);
     }
 
     /// The task is woken when a peer asks for a connection.
     pub(crate) fn wait_for_request(&mut self, waker: &Waker) {
-        if !self.requesting.iter().any(|other| other.will_wake(waker)) {
-            self.requesting.push(waker.clone());
-        }
+        add(&mut self.requesting, waker);
+    }
+
+    /// The task is woken when there is a datagram.
+    pub(crate) fn wait_for_datagram(&mut self, id: UdpId, waker: &Waker) {
+        add(&mut self.udp.entry(id).or_default().read, waker);
+    }
+
+    /// The task is woken when there is room for a datagram.
+    pub(crate) fn wait_to_send_datagram(&mut self, id: UdpId, waker: &Waker) {
+        add(&mut self.udp.entry(id).or_default().write, waker);
     }
 
     /// Wakes the tasks that wait for what has happened.
@@ -95,6 +111,14 @@ impl State {
                     self.requesting.drain(..).for_each(Waker::wake);
                     continue;
                 }
+                Event::UdpReadable(id) => {
+                    self.udp.entry(id).or_default().read.drain(..).for_each(Waker::wake);
+                    continue;
+                }
+                Event::UdpWritable(id) => {
+                    self.udp.entry(id).or_default().write.drain(..).for_each(Waker::wake);
+                    continue;
+                }
                 Event::Readable(id) => [self.waiting(id).read.take(), None],
                 Event::Connected(id) | Event::Writable(id) => [None, self.waiting(id).write.take()],
                 Event::Closed(id) => {
@@ -105,6 +129,13 @@ impl State {
             };
             wakers.into_iter().flatten().for_each(Waker::wake);
         }
+    }
+}
+
+/// Adds a task, unless it waits already.
+fn add(waiting: &mut Vec<Waker>, waker: &Waker) {
+    if !waiting.iter().any(|other| other.will_wake(waker)) {
+        waiting.push(waker.clone());
     }
 }
 

@@ -379,3 +379,17 @@ fn the_device_has_several_addresses() {
         Ok(())
     });
 }
+
+#[test]
+fn a_missing_device_node_is_an_error_and_is_not_made() {
+    in_namespace(|| async {
+        unshare(CloneFlags::CLONE_NEWNS).map_err(io::Error::from)?;
+        let none: Option<&str> = None;
+        mount(none, "/", none, MsFlags::MS_REC | MsFlags::MS_PRIVATE, none).map_err(io::Error::from)?;
+        mount(none, "/dev/net", Some("tmpfs"), MsFlags::empty(), none).map_err(io::Error::from)?;
+        let error = Network::builder(OURS).device("reknit0", KERNEL, 24).start().err().expect("no node").to_string();
+        assert!(error.ends_with("the kernel has no /dev/net/tun: load its module with `modprobe tun`"), "{error}");
+        assert!(!std::fs::exists("/dev/net/tun")?);
+        Ok(())
+    });
+}

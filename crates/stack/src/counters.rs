@@ -25,6 +25,26 @@ pub struct Counters {
     pub icmp_accepted: u64,
     /// ICMP messages that fit no connection, or claimed what cannot be.
     pub icmp_ignored: u64,
+    /// ICMP errors that were sent: about ports on which nobody listens, for instance.
+    pub icmp_sent: u64,
+    /// Echo requests (pings) that were answered.
+    pub echo_replies: u64,
+    /// ICMP errors and echo replies that were not sent, because of the limit.
+    pub icmp_withheld: u64,
+    /// UDP datagrams that arrived.
+    pub datagrams_in: u64,
+    /// UDP datagrams that were sent.
+    pub datagrams_out: u64,
+    /// UDP datagrams that arrived and were dropped because their socket's receive buffer was full.
+    pub datagrams_dropped: u64,
+    /// Fragments that arrived.
+    pub fragments_in: u64,
+    /// Packets that were put together from fragments.
+    pub packets_reassembled: u64,
+    /// Fragments that were dropped: they overlapped others, or there were too many.
+    pub fragments_dropped: u64,
+    /// Packets of which not all fragments have arrived in time.
+    pub reassembly_timeouts: u64,
     /// Of connections whose application had closed them, or that nobody used: what the peer never acknowledged.
     pub undelivered: Undelivered,
     /// Times that the segment size was reduced because full-sized segments did not get through.

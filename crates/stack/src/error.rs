@@ -41,6 +41,21 @@ pub enum Error {
     /// All ports to this address are in use.
     #[error("all ports for connections to {0} are in use; close some of them, or connect from another address")]
     NoPort(SocketAddr),
+    /// No range of ports.
+    #[error("ports {0} to {1}: give the smallest first, at least 1")]
+    NoPorts(u16, u16),
+    /// A UDP socket is not bound to this address.
+    #[error("{0} cannot be sent from: the socket is bound to another address or port")]
+    NotBound(SocketAddr),
+    /// A UDP socket for all addresses must say from which of them it sends.
+    #[error("a socket for all addresses must say from which of them it sends")]
+    NoSource,
+    /// The datagram does not fit a packet.
+    #[error("a datagram of {0} bytes is too long; the interface carries {1}")]
+    TooLong(usize, usize),
+    /// Packets to other addresses are ignored.
+    #[error("the stack does not forward; set `most_requests`")]
+    NoForwarding,
     /// The stack has as many sockets as it may have.
     #[error("the stack has {0} sockets, its limit")]
     Full(usize),

@@ -4,6 +4,7 @@ use std::collections::VecDeque;
 
 use crate::listeners::ListenerId;
 use crate::socket_id::SocketId;
+use crate::udp::UdpId;
 
 /// What has happened to a socket or a listener.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -24,6 +25,10 @@ pub enum Event {
     Delivered(SocketId),
     /// The connection has ended, in whatever way. It can still be read, and must be closed.
     Closed(SocketId),
+    /// There is a datagram to receive. Comes again only after [`crate::Stack::receive_udp`] has found none.
+    UdpReadable(UdpId),
+    /// There is room to send datagrams. Comes only after [`crate::Stack::send_udp`] would have blocked.
+    UdpWritable(UdpId),
 }
 
 /// Events that the application has not taken yet.

@@ -1,5 +1,5 @@
-//! Many TCP connections without I/O: the TCP of a host, on top of the engine, which is a single connection. The caller
-//! carries the packets.
+//! Many TCP connections without I/O: the TCP of a host, on top of the engine, which is a single connection. UDP, ICMP echo and
+//! fragments too. The caller carries the packets.
 //!
 //! # Layout
 //!
@@ -12,6 +12,8 @@
 //! * `listeners` has the queues before `accept`; `secrets`, `cookie` and `ports` what others must not guess; `path_mtus` what is
 //!   known of the path to each peer; `requests` the SYNs that wait for the program to decide; `answers` the segments that belong
 //!   to no socket.
+//! * `udp` has the UDP sockets, `messages` the ICMP messages to send, `fragments` packets that have arrived in part; `bindings`
+//!   knows which socket listens where.
 //! * [`Stack`] lets them work together, in `stack/`.
 //!
 //! # Two hosts by hand
@@ -64,14 +66,17 @@
 //! ```
 
 mod answers;
+mod bindings;
 mod busy;
 mod cookie;
 mod counters;
 mod error;
 mod events;
 mod flow;
+mod fragments;
 mod info;
 mod listeners;
+mod messages;
 mod options;
 mod owner;
 mod path_mtus;
@@ -88,6 +93,7 @@ mod spare;
 mod stack;
 mod table;
 mod time_wait;
+mod udp;
 mod undelivered;
 mod wheel;
 mod window;
@@ -100,7 +106,9 @@ pub use events::Event;
 pub use info::SocketInfo;
 pub use listeners::ListenerId;
 pub use options::{Linger, ListenOptions, Options, SocketOptions};
+pub use reknit_wire::IcmpError;
 pub use requests::{Request, RequestId};
 pub use socket_id::SocketId;
 pub use stack::{Shutdown, Stack};
+pub use udp::{Received, UdpId, UdpOptions};
 pub use undelivered::Undelivered;

@@ -1,11 +1,13 @@
 //! Listeners: who answers a SYN, and the queues before `accept`.
 
 use std::collections::{BTreeMap, VecDeque};
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::net::{IpAddr, SocketAddr};
+use std::ops::RangeInclusive;
 use std::sync::Arc;
 
 use reknit_units::Instant;
 
+use crate::bindings::Bindings;
 use crate::cookie;
 use crate::options::{ListenOptions, Prepared};
 use crate::socket_id::SocketId;
@@ -40,6 +42,7 @@ pub(crate) enum Admission {
 /// One listener.
 #[derive(Debug)]
 pub(crate) struct Listener {
+    /// With the first of its ports.
     local: SocketAddr,
     prepared: Arc<Prepared>,
     backlog: usize,
@@ -127,18 +130,24 @@ impl Listener {
 #[derive(Debug, Default)]
 pub(crate) struct Listeners {
     by_id: BTreeMap<ListenerId, Listener>,
-    by_address: BTreeMap<SocketAddr, ListenerId>,
+    bindings: Bindings<ListenerId>,
     /// How many there have been.
     count: u64,
 }
 
 impl Listeners {
-    /// Adds a listener on `local`, which must be free.
-    pub(crate) fn add(&mut self, local: SocketAddr, prepared: Arc<Prepared>, options: &ListenOptions) -> ListenerId {
+    /// Adds a listener on ports that are free.
+    pub(crate) fn add(
+        &mut self,
+        ip: IpAddr,
+        ports: RangeInclusive<u16>,
+        prepared: Arc<Prepared>,
+        options: &ListenOptions,
+    ) -> ListenerId {
         self.count += 1;
         let id = ListenerId(self.count);
         let listener = Listener {
-            local,
+            local: SocketAddr::new(ip, *ports.start()),
             prepared,
             backlog: options.backlog.max(1),
             syn_backlog: options.syn_backlog,
@@ -148,14 +157,14 @@ impl Listeners {
             cookies_until: Instant::ZERO,
             wants_accept: true,
         };
-        self.by_address.insert(local, id);
+        self.bindings.add(ip, ports, id);
         self.by_id.insert(id, listener);
         id
     }
 
     pub(crate) fn remove(&mut self, id: ListenerId) -> Option<Listener> {
         let listener = self.by_id.remove(&id)?;
-        self.by_address.remove(&listener.local);
+        self.bindings.remove(listener.local);
         Some(listener)
     }
 
@@ -171,16 +180,19 @@ impl Listeners {
         self.by_id.keys().copied().collect()
     }
 
-    /// True if there is a listener on exactly this address.
+    /// True if there is a listener on exactly this address and port, and on no others.
     pub(crate) fn is_bound(&self, local: &SocketAddr) -> bool {
-        self.by_address.contains_key(local)
+        self.bindings.has_only(local)
+    }
+
+    /// True if nobody listens on any of these.
+    pub(crate) fn is_free(&self, ip: IpAddr, ports: &RangeInclusive<u16>) -> bool {
+        self.bindings.is_free(ip, ports)
     }
 
     /// The listener for segments to `local`: one on this address, else one on all addresses of the family, else one on `[::]`,
     /// which is for both families.
     pub(crate) fn at(&self, local: SocketAddr) -> Option<ListenerId> {
-        let on = |ip: IpAddr| self.by_address.get(&SocketAddr::new(ip, local.port())).copied();
-        let of_family = || if local.is_ipv4() { on(Ipv4Addr::UNSPECIFIED.into()) } else { None };
-        on(local.ip()).or_else(of_family).or_else(|| on(Ipv6Addr::UNSPECIFIED.into()))
+        self.bindings.at(local)
     }
 }

@@ -31,6 +31,8 @@ pub struct Options {
     pub mtu: u16,
     /// The most RSTs per second to segments that belong to nothing.
     pub resets_per_second: u32,
+    /// The most ICMP errors per second, and the most echo replies.
+    pub icmp_per_second: u32,
     /// The most sockets: connections, half-open ones and those in TIME-WAIT. Beyond it, those in TIME-WAIT, and closed ones that
     /// wait in FIN-WAIT-2, give way; without any, a SYN is ignored, and opening fails.
     pub most_sockets: usize,
@@ -48,6 +50,7 @@ impl Default for Options {
             most_requests: 0,
             mtu: 1500,
             resets_per_second: 1000,
+            icmp_per_second: 1000,
             most_sockets: 1 << 20,
             most_orphans: 1 << 14,
             detect_black_holes: true,

@@ -5,6 +5,7 @@
 //! between, a test may lose, delay or change the ACK.
 pub mod bottleneck;
 pub mod flight;
+pub mod fragments;
 pub mod machine;
 pub mod network;
 pub mod peer;

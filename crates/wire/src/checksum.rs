@@ -17,11 +17,17 @@ pub(crate) fn sum(bytes: &[u8]) -> u64 {
     sums.iter().sum::<u64>() + words.map(|word| u64::from(u16::from_ne_bytes(word))).sum::<u64>()
 }
 
-/// The sum of a TCP pseudo-header (RFC 9293 §3.1). `addresses`: source and destination; `len`: bytes of the
-/// TCP header and payload.
-pub(crate) fn pseudo_header(addresses: &[u8], len: usize) -> u64 {
+/// The sum of a pseudo-header (RFC 9293 §3.1, RFC 8200 §8.1). `addresses`: source and destination; `len`: bytes after the IP
+/// header.
+pub(crate) fn pseudo_header(addresses: &[u8], protocol: u8, len: usize) -> u64 {
     let [.., a, b, c, d] = len.to_be_bytes();
-    sum(addresses) + sum(&[a, b, c, d, 0, 0, 0, 6])
+    sum(addresses) + sum(&[a, b, c, d, 0, 0, 0, protocol])
+}
+
+/// True if a sum that includes the checksum shows no damage. In one's complement (RFC 1071), all bits clear and all bits set
+/// are both zero, so a checksum of zero may be written either way.
+pub(crate) fn is_intact(sum: u64) -> bool {
+    fold(sum) == u16::MAX
 }
 
 /// The sum in 16 bits, in the machine's byte order. Its complement is the checksum; with the checksum included it is

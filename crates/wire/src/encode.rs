@@ -1,18 +1,14 @@
 //! Writes packets.
 
-use std::net::IpAddr;
-
 use reknit_tcp::Segment;
-use reknit_tcp::segment::{Ecn, Options, Timestamps};
+use reknit_tcp::segment::{Options, Timestamps};
 
-use crate::{Endpoints, checksum, experiment, kind};
+use crate::ip::put;
+use crate::{Endpoints, checksum, experiment, ip, kind};
 
 /// The initial TTL or hop limit (RFC 1700).
 pub const HOP_LIMIT: u8 = 64;
 
-/// The protocol number of TCP.
-const TCP: u8 = 6;
-const DONT_FRAGMENT: u8 = 0x40;
 /// Where the TCP header has its checksum.
 const CHECKSUM_AT: usize = 16;
 /// Where it says how long it is.
@@ -68,10 +64,6 @@ pub fn encode_headers_for_offload(
     ip_len
 }
 
-fn put<const N: usize>(into: &mut [u8], at: usize, bytes: [u8; N]) {
-    into[at..at + N].copy_from_slice(&bytes);
-}
-
 /// Writes both headers, with a TCP checksum of zero. Returns the length of the IP header and the sum of the pseudo-header.
 fn put_headers(
     endpoints: Endpoints,
@@ -82,18 +74,14 @@ fn put_headers(
 ) -> (usize, u64) {
     let options = &segment.options;
     let len = 20 + options.wire_len() + payload_len;
-    into.clear();
-    let addresses_at = match (endpoints.source.ip(), endpoints.destination.ip()) {
-        (IpAddr::V4(source), IpAddr::V4(destination)) => {
-            put_ipv4(source.octets(), destination.octets(), hop_limit, segment.ecn, len, into);
-            12
-        }
-        (IpAddr::V6(source), IpAddr::V6(destination)) => {
-            put_ipv6(source.octets(), destination.octets(), hop_limit, segment.ecn, len, into);
-            8
-        }
-        _ => panic!("addresses of different families"),
+    let header = ip::Header {
+        source: endpoints.source.ip(),
+        destination: endpoints.destination.ip(),
+        protocol: ip::TCP,
+        hop_limit,
+        ecn: segment.ecn,
     };
+    let pseudo = header.put(len, into);
     let ip_len = into.len();
     put_tcp(endpoints, segment, into);
     put_options(options, into);
@@ -101,35 +89,7 @@ fn put_headers(
     let words = (into.len() - ip_len) / 4;
     assert!(words < 16, "the engine's options fit a header");
     into[ip_len + DATA_OFFSET_AT] = (words as u8) << 4;
-    (ip_len, checksum::pseudo_header(&into[addresses_at..ip_len], len))
-}
-
-fn put_ipv4(source: [u8; 4], destination: [u8; 4], hop_limit: u8, ecn: Ecn, len: usize, into: &mut Vec<u8>) {
-    let mut ip = [0; 20];
-    let total = u16::try_from(ip.len() + len).expect("a segment fits a packet");
-    ip[0] = 0x45;
-    ip[1] = ecn_to_wire(ecn);
-    put(&mut ip, 2, total.to_be_bytes());
-    ip[6] = DONT_FRAGMENT;
-    ip[8] = hop_limit;
-    ip[9] = TCP;
-    put(&mut ip, 12, source);
-    put(&mut ip, 16, destination);
-    let sum = checksum::fold(checksum::sum(&ip));
-    put(&mut ip, 10, (!sum).to_ne_bytes());
-    into.extend_from_slice(&ip);
-}
-
-fn put_ipv6(source: [u8; 16], destination: [u8; 16], hop_limit: u8, ecn: Ecn, len: usize, into: &mut Vec<u8>) {
-    let mut ip = [0; 40];
-    ip[0] = 0x60;
-    ip[1] = ecn_to_wire(ecn) << 4;
-    put(&mut ip, 4, (len as u16).to_be_bytes());
-    ip[6] = TCP;
-    ip[7] = hop_limit;
-    put(&mut ip, 8, source);
-    put(&mut ip, 24, destination);
-    into.extend_from_slice(&ip);
+    (ip_len, pseudo)
 }
 
 /// The fixed part of the header, without its length and checksum.
@@ -178,13 +138,4 @@ fn put_timestamps(before: [u8; 2], timestamps: Timestamps, into: &mut Vec<u8>) {
     put(&mut option, 4, timestamps.val.to_be_bytes());
     put(&mut option, 8, timestamps.ecr.to_be_bytes());
     into.extend_from_slice(&option);
-}
-
-fn ecn_to_wire(ecn: Ecn) -> u8 {
-    match ecn {
-        Ecn::NotCapable => 0,
-        Ecn::Capable1 => 1,
-        Ecn::Capable0 => 2,
-        Ecn::Congested => 3,
-    }
 }

@@ -5,7 +5,7 @@ use std::net::{IpAddr, SocketAddr};
 use etherparse::{NetSlice, SlicedPacket, TransportSlice};
 use reknit_tcp::SeqNum;
 
-use crate::Endpoints;
+use crate::{Endpoints, checksum, ip};
 
 /// What an ICMP message reports.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -44,16 +44,15 @@ impl Icmp {
         let (kind, quoted) = match (&sliced.net?, sliced.transport?) {
             (NetSlice::Ipv4(_), TransportSlice::Icmpv4(icmp)) => {
                 let bytes = icmp.slice();
-                if ones_complement_sum(&[bytes]) != u16::MAX {
+                if !checksum::is_intact(checksum::sum(bytes)) {
                     return None;
                 }
                 (kind_v4(bytes)?, bytes.get(8..)?)
             }
-            (NetSlice::Ipv6(ip), TransportSlice::Icmpv6(icmp)) => {
+            (NetSlice::Ipv6(v6), TransportSlice::Icmpv6(icmp)) => {
                 let bytes = icmp.slice();
-                let header = ip.header();
-                let pseudo = [(bytes.len() as u32).to_be_bytes(), [0, 0, 0, 58]].concat();
-                if ones_complement_sum(&[&header.source(), &header.destination(), &pseudo, bytes]) != u16::MAX {
+                let pseudo = checksum::pseudo_header(&v6.header().slice()[8..], ip::ICMP_V6, bytes.len());
+                if !checksum::is_intact(pseudo + checksum::sum(bytes)) {
                     return None;
                 }
                 (kind_v6(bytes)?, bytes.get(8..)?)
@@ -118,17 +117,6 @@ fn read_quoted(bytes: &[u8]) -> Option<(Endpoints, SeqNum, usize)> {
     let endpoints =
         Endpoints { source: SocketAddr::new(source, port(0)), destination: SocketAddr::new(destination, port(2)) };
     Some((endpoints, SeqNum(u32::from_be_bytes([tcp[4], tcp[5], tcp[6], tcp[7]])), len))
-}
-
-/// RFC 1071. All parts but the last have an even length.
-fn ones_complement_sum(parts: &[&[u8]]) -> u16 {
-    let words = parts.iter().flat_map(|part| part.chunks(2));
-    let mut sum: u32 =
-        words.map(|word| u32::from(u16::from_be_bytes([word[0], word.get(1).copied().unwrap_or(0)]))).sum();
-    while sum > 0xffff {
-        sum = (sum & 0xffff) + (sum >> 16);
-    }
-    sum as u16
 }
 
 #[cfg(test)]

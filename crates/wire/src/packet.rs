@@ -7,7 +7,7 @@ use reknit_tcp::experiment::KIND;
 use reknit_tcp::segment::{Ecn, Flags, Options, SackBlock, SackBlocks, Timestamps};
 use reknit_tcp::{Segment, SeqNum};
 
-use crate::{Endpoints, checksum, experiment, kind};
+use crate::{Endpoints, checksum, experiment, ip, kind};
 
 fn ecn_from_wire(bits: u8) -> Ecn {
     match bits & 3 {
@@ -69,7 +69,7 @@ impl Decoded<'_> {
         let (source, destination, hop_limit, ecn, addresses) = match &sliced.net {
             Some(NetSlice::Ipv4(ip)) => {
                 let ip = ip.header();
-                if !is_intact(checksum::sum(ip.slice())) {
+                if !checksum::is_intact(checksum::sum(ip.slice())) {
                     return Err(DecodeError::Checksum("IPv4"));
                 }
                 let (source, destination) = (ip.source_addr().into(), ip.destination_addr().into());
@@ -83,7 +83,9 @@ impl Decoded<'_> {
             _ => return Err(DecodeError::NotTcp),
         };
         let whole = tcp.slice();
-        if checks && !is_intact(checksum::pseudo_header(addresses, whole.len()) + checksum::sum(whole)) {
+        if checks
+            && !checksum::is_intact(checksum::pseudo_header(addresses, ip::TCP, whole.len()) + checksum::sum(whole))
+        {
             return Err(DecodeError::Checksum("TCP"));
         }
         let payload = tcp.payload();
@@ -115,12 +117,6 @@ pub fn endpoints(packet: &[u8]) -> Option<Endpoints> {
         _ => (0, 0),
     };
     Some(Endpoints { source: SocketAddr::new(source, from), destination: SocketAddr::new(destination, to) })
-}
-
-/// True if a sum that includes the checksum shows no damage. In one's complement (RFC 1071), all bits clear and all bits set
-/// are both zero, so a checksum of zero may be written either way.
-fn is_intact(sum: u64) -> bool {
-    checksum::fold(sum) == u16::MAX
 }
 
 fn segment_from_wire(tcp: &TcpSlice<'_>, len: u16, ecn: Ecn) -> Segment {

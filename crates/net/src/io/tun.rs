@@ -9,6 +9,9 @@ use tun_rs::{DeviceBuilder, SyncDevice};
 
 use super::{FdIo, PacketIo};
 
+/// The kernel's way to TUN devices.
+const NODE: &str = "/dev/net/tun";
+
 /// A TUN device to the kernel. It is removed when it is dropped.
 pub struct Device(FdIo<SyncDevice>);
 
@@ -21,6 +24,9 @@ impl Device {
     /// a tokio runtime.
     pub fn create(name: &str, kernel: IpAddr, prefix: u8, mtu: u16, offload: bool) -> io::Result<Device> {
         crate::builder::check_runtime()?;
+        if !std::fs::exists(NODE)? {
+            return Err(explain(name, &Errno::NOENT.into())); // tun-rs would make the node
+        }
         let builder = DeviceBuilder::new().name(name).mtu(mtu).offload(offload);
         let builder = match kernel {
             IpAddr::V4(kernel) => builder.ipv4(kernel, prefix, None),

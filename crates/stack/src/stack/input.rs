@@ -3,7 +3,7 @@
 use reknit_tcp::segment::Flags;
 use reknit_tcp::{Segment, SeqNum, reset_for};
 use reknit_units::Instant;
-use reknit_wire::{Decoded, HOP_LIMIT, Icmp};
+use reknit_wire::{Decoded, HOP_LIMIT};
 
 use super::Stack;
 use crate::answers::Transmit;
@@ -20,15 +20,11 @@ impl Stack {
         self.sockets.read_ahead(segments);
     }
 
-    /// Processes an IP packet. What is neither TCP nor ICMP, or is damaged, is ignored.
+    /// Processes an IP packet. What is none of TCP, UDP and ICMP, or is damaged, is ignored.
     pub fn on_packet(&mut self, now: Instant, packet: &[u8]) {
         match Decoded::read(packet) {
             Ok(decoded) => self.on_segment(now, &decoded),
-            Err(_) => {
-                if let Some(icmp) = Icmp::read(packet) {
-                    self.on_icmp(now, &icmp);
-                }
-            }
+            Err(_) => self.on_other(now, packet),
         }
     }
 

@@ -1,6 +1,7 @@
 //! What applications call to listen and accept.
 
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
+use std::ops::RangeInclusive;
 
 use reknit_units::Instant;
 
@@ -18,27 +19,38 @@ impl Stack {
     /// # Errors
     /// If the address is in use or not one of this host, or an option is invalid.
     pub fn listen(&mut self, local: SocketAddr, options: &ListenOptions) -> Result<ListenerId, Error> {
+        let port = if local.port() == 0 { self.free_port(local)? } else { local.port() };
+        self.listen_ports(local.ip(), port..=port, options)
+    }
+
+    /// Listens on several ports: on `1..=65535` for all. Listeners on single ports must be on other addresses.
+    ///
+    /// # Errors
+    /// As [`Stack::listen`], and if there is no port.
+    pub fn listen_ports(
+        &mut self,
+        ip: IpAddr,
+        ports: RangeInclusive<u16>,
+        options: &ListenOptions,
+    ) -> Result<ListenerId, Error> {
         options.socket.config.check()?;
-        let local = SocketAddr::new(local.ip(), local.port());
-        if !local.ip().is_unspecified() && !self.is_local(local.ip()) {
-            return Err(self.not_local(local));
-        }
-        let local = if local.port() == 0 { self.free_port(local)? } else { local };
-        if self.listeners.is_bound(&local) {
-            return Err(Error::InUse(local));
+        self.check_ports(ip, &ports)?;
+        if !self.listeners.is_free(ip, &ports) {
+            return Err(Error::InUse(SocketAddr::new(ip, *ports.start())));
         }
         let prepared = self.prepare(&options.socket);
-        Ok(self.listeners.add(local, prepared, options))
+        Ok(self.listeners.add(ip, ports, prepared, options))
     }
 
-    fn free_port(&mut self, local: SocketAddr) -> Result<SocketAddr, Error> {
+    fn free_port(&mut self, local: SocketAddr) -> Result<u16, Error> {
+        self.check_local(local)?;
         let nobody = Flow { local, remote: local };
         let listeners = &self.listeners;
-        let port = self.ports.choose(&self.secrets.hash(), nobody, |flow| !listeners.is_bound(&flow.local));
-        port.map(|port| SocketAddr::new(local.ip(), port)).ok_or(Error::NoPort(local))
+        let is_free = |flow: &Flow| listeners.is_free(local.ip(), &(flow.local.port()..=flow.local.port()));
+        self.ports.choose(&self.secrets.hash(), nobody, is_free).ok_or(Error::NoPort(local))
     }
 
-    /// The address on which it listens.
+    /// The address on which it listens, with the first of its ports.
     pub fn listening_on(&self, id: ListenerId) -> Option<SocketAddr> {
         self.listeners.get(id).map(Listener::local)
     }

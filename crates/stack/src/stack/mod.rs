@@ -1,10 +1,11 @@
 //! The stack itself: its parts, time, and events.
 //!
 //! The parts keep their fields to themselves. The files of this folder let them work together, each for one kind of call:
-//! `input` and `icmp` for packets, `opening` for SYNs, `output` for segments to send and time, `settle` for what these have
+//! `input`, `icmp` and `datagrams` for packets, `opening` for SYNs, `output` for segments to send and time, `settle` for what these have
 //! changed, `listening`, `using`, `forwarding` and `draining` for
 //! applications.
 
+mod datagrams;
 mod draining;
 mod forwarding;
 mod icmp;
@@ -27,7 +28,9 @@ use crate::counters::Counters;
 use crate::error::Error;
 use crate::events::{Event, Events};
 use crate::flow::is_host;
+use crate::fragments::Fragments;
 use crate::listeners::Listeners;
+use crate::messages::Messages;
 use crate::options::{Options, Prepared, SocketOptions};
 use crate::path_mtus::PathMtus;
 use crate::ports::Ports;
@@ -35,11 +38,13 @@ use crate::requests::Requests;
 use crate::secrets::Secrets;
 use crate::segment_size::Learned;
 use crate::sockets::Sockets;
+use crate::udp::UdpSockets;
 
-/// Many TCP connections, without I/O, clock or randomness.
+/// Many TCP connections and UDP sockets, without I/O, clock or randomness.
 ///
-/// Segments go in with [`Stack::on_segment`], or packets with [`Stack::on_packet`]. After every call that changes something,
-/// ask [`Stack::poll`] for segments until there are none, then [`Stack::next_event`] for events until there are none, and
+/// Packets go in with [`Stack::on_packet`], or segments with [`Stack::on_segment`], datagrams with [`Stack::on_datagram`] and the
+/// rest with [`Stack::on_other`]. After every call that changes something, ask [`Stack::poll_packet`] for packets until there are
+/// none, or [`Stack::poll`] for segments and [`Stack::poll_other`] for the rest, then [`Stack::next_event`] for events until there are none, and
 /// call [`Stack::on_timer`] at [`Stack::deadline`].
 #[derive(Debug)]
 pub struct Stack {
@@ -48,11 +53,16 @@ pub struct Stack {
     sockets: Sockets,
     listeners: Listeners,
     requests: Requests,
+    udp: UdpSockets,
+    fragments: Fragments,
+    messages: Messages,
     ports: Ports,
     path_mtus: PathMtus,
     answers: Answers,
     events: Events,
     counters: Counters,
+    /// The packet that was sent last was one of [`Stack::poll_other`].
+    was_other: bool,
     /// The options that were prepared last: most sockets use the same.
     last_prepared: Option<Arc<Prepared>>,
     /// The buffer of [`Stack::on_timer`].
@@ -71,11 +81,15 @@ impl Stack {
             secrets,
             listeners: Listeners::default(),
             requests: Requests::new(options.most_requests),
+            udp: UdpSockets::default(),
+            fragments: Fragments::default(),
+            messages: Messages::new(options.icmp_per_second),
             ports: Ports::new(),
             path_mtus: PathMtus::default(),
             answers: Answers::new(options.resets_per_second),
             events: Events::default(),
             counters: Counters::default(),
+            was_other: false,
             last_prepared: None,
             due: Vec::new(),
             payload: Vec::new(),
@@ -85,7 +99,10 @@ impl Stack {
 
     /// When [`Stack::on_timer`] must be called. The time is in the past if there are segments to send.
     pub fn deadline(&self) -> Instant {
-        if self.answers.is_empty() { self.sockets.deadline() } else { Instant::ZERO }
+        if !self.answers.is_empty() || self.has_other() {
+            return Instant::ZERO;
+        }
+        self.sockets.deadline().min(self.fragments.deadline())
     }
 
     /// The next event; none if there is none now.
@@ -100,6 +117,7 @@ impl Stack {
                 | Event::Writable(id)
                 | Event::Delivered(id)
                 | Event::Closed(id) => self.sockets.get(id).is_some(),
+                Event::UdpReadable(id) | Event::UdpWritable(id) => self.udp.has(id),
             };
             if is_current {
                 return Some(event);
@@ -119,7 +137,7 @@ impl Stack {
 
     /// True if nothing has to be sent or waited for but the ends of TIME-WAIT.
     pub fn is_finished(&self) -> bool {
-        self.answers.is_empty() && self.sockets.is_idle()
+        self.answers.is_empty() && !self.has_other() && self.sockets.is_idle()
     }
 
     /// True if `address` is one of this host.

@@ -9,7 +9,7 @@ use crate::sockets::{AHEAD, Turn};
 use crate::table::Slot;
 
 impl Stack {
-    /// The next segment to send; its payload is appended to `payload`. None if there is nothing to send now.
+    /// The next segment to send; its payload is appended to `payload`. None if there is none now.
     pub fn poll(&mut self, now: Instant, payload: &mut Vec<u8>) -> Option<Transmit> {
         if let Some(answer) = self.answers.pop() {
             self.counters.segments_out += 1;
@@ -27,8 +27,16 @@ impl Stack {
         }
     }
 
-    /// The next packet to send, in `packet`. False if there is nothing to send now.
+    /// The next packet to send, in `packet`. False if there is nothing to send now. Segments take turns with everything else.
     pub fn poll_packet(&mut self, now: Instant, packet: &mut Vec<u8>) -> bool {
+        self.was_other = !self.was_other;
+        if self.was_other {
+            return self.poll_other(packet) || self.poll_segment(now, packet);
+        }
+        self.poll_segment(now, packet) || self.poll_other(packet)
+    }
+
+    fn poll_segment(&mut self, now: Instant, packet: &mut Vec<u8>) -> bool {
         let mut payload = std::mem::take(&mut self.payload);
         payload.clear();
         let transmit = self.poll(now, &mut payload);
@@ -41,6 +49,7 @@ impl Stack {
 
     /// Fires the timers that are due.
     pub fn on_timer(&mut self, now: Instant) {
+        self.expire_fragments(now);
         let mut due = std::mem::take(&mut self.due);
         self.sockets.advance(now, &mut due);
         for sockets in due.chunks(AHEAD) {

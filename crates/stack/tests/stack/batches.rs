@@ -86,7 +86,9 @@ impl Server {
                     self.read.extend(&buffer[..n]);
                 }
                 Event::Closed(id) => self.stack.close(self.now, id),
-                Event::Delivered(_) | Event::Requested => unreachable!("it did not ask"),
+                Event::Delivered(_) | Event::Requested | Event::UdpReadable(_) | Event::UdpWritable(_) => {
+                    unreachable!("it did not ask")
+                }
                 Event::Connected(_) | Event::Writable(_) => {}
             }
             while self.stack.poll_packet(self.now, &mut packet) {

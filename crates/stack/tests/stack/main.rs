@@ -2,6 +2,7 @@
 
 mod batches;
 mod closing;
+mod datagrams;
 mod draining;
 mod forwarding;
 mod hostile;

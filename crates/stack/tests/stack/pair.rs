@@ -217,7 +217,9 @@ impl Echo {
                     pair.client().close(now, id);
                 }
                 Event::Acceptable(_) => unreachable!("the client does not listen"),
-                Event::Delivered(_) | Event::Requested => unreachable!("it did not ask"),
+                Event::Delivered(_) | Event::Requested | Event::UdpReadable(_) | Event::UdpWritable(_) => {
+                    unreachable!("it did not ask")
+                }
             }
         }
         for event in std::mem::take(&mut pair.events[SERVER]) {
@@ -228,7 +230,11 @@ impl Echo {
                     }
                 }
                 Event::Readable(id) | Event::Writable(id) => self.serve(pair, id),
-                Event::Connected(_) | Event::Delivered(_) | Event::Requested => {
+                Event::Connected(_)
+                | Event::Delivered(_)
+                | Event::Requested
+                | Event::UdpReadable(_)
+                | Event::UdpWritable(_) => {
                     unreachable!("it neither connects nor asks")
                 }
                 Event::Closed(id) => {
