@@ -2,8 +2,8 @@
 
 use std::fmt::Write;
 
+use reknit_tcp::seams::Seam;
 use reknit_variants::parameter::{self, Parameter};
-use reknit_variants::seam::Seam;
 use reknit_variants::slot::Part;
 use reknit_variants::{Composition, Variant, composition, rules};
 

@@ -1,7 +1,7 @@
 //! The list of variants as data.
 
+use reknit_tcp::seams::Seam;
 use reknit_variants::parameter::{self, Parameter};
-use reknit_variants::seam::Seam;
 use reknit_variants::slot::Part;
 use reknit_variants::{Variant, composition};
 use schemars::JsonSchema;

@@ -8,6 +8,7 @@ use proptest::prelude::*;
 use proptest::test_runner::{Config as Runner, RngAlgorithm, TestCaseError, TestRng, TestRunner};
 use reknit_tcp::Config;
 use reknit_tcp::experiment::{AckOrdinal, Dropped, Experiment};
+use reknit_tcp::seams::Seam;
 use reknit_tcp::segment::{Flags, SackBlock, SackBlocks, Timestamps};
 use reknit_tcp::{Segment, SeqNum, State};
 use reknit_testkit::network::{Case, Model, Polling, case};
@@ -15,7 +16,6 @@ use reknit_testkit::peer::Peer;
 use reknit_testkit::recipe::{Recipe, live};
 use reknit_units::{Bytes, Capacity, Segments};
 use reknit_variants::Composition;
-use reknit_variants::seam::Seam;
 
 fn recipe() -> impl Strategy<Value = Recipe> {
     let part = (0..Seam::ALL.len(), 0..live().len());

@@ -2,7 +2,7 @@
 
 use std::sync::LazyLock;
 
-use reknit_variants::seam::Seam;
+use reknit_tcp::seams::Seam;
 use reknit_variants::{Composition, VARIANTS, Variant, rules};
 use toml::Value;
 

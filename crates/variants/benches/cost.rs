@@ -13,7 +13,8 @@ use reknit_tcp::facts::{AckFacts, Context, LostSegment, SendState, Turn, Window}
 use reknit_tcp::seams::{CongestionControl, CongestionControlTraits, Pacing, Plugin, Reduction};
 use reknit_tcp::{Config, Connection, Segment};
 use reknit_units::{Bytes, Duration, Instant, Segments};
-use reknit_variants::algorithms::{self, Choice};
+use reknit_variants::algorithm::Choice;
+use reknit_variants::algorithms;
 use reknit_variants::{Composition, VARIANTS, Variant};
 
 const FLIGHTS: [u32; 2] = [50, 10_000];

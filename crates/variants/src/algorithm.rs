@@ -1,7 +1,11 @@
-//! An algorithm with its parameters, which builds the plug-in of each connection.
+//! An algorithm with its parameters, which builds the plug-in of each connection; and a choice among algorithms.
 
 use std::fmt;
 use std::sync::Arc;
+
+use schemars::JsonSchema;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
 
 use crate::rule::Rule;
 
@@ -14,6 +18,21 @@ pub trait Algorithm<S: ?Sized> {
 
     /// The plug-in of a new connection.
     fn build(&self) -> Box<S>;
+}
+
+/// The algorithms of a seam.
+pub trait Choice: Clone + PartialEq + Serialize + DeserializeOwned + JsonSchema {
+    /// The trait of its plug-ins.
+    type Plugin: ?Sized;
+
+    /// A fresh plug-in.
+    fn build(&self) -> Box<Self::Plugin>;
+
+    /// What the algorithm cannot be combined with, and what it needs from the peer.
+    fn rules(&self) -> &'static [Rule];
+
+    /// The name of an algorithm that is in no list.
+    fn unlisted_name(&self) -> Option<&'static str>;
 }
 
 /// An algorithm that is in no list: a user of the library, or a test, provides its plug-ins. It cannot be named in files.

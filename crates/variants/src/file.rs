@@ -26,9 +26,9 @@ use crate::composition::{self, Composition};
 use crate::parameter::Parameter;
 use crate::registry;
 use crate::rules;
-use crate::seam::Seam;
 use crate::slot::Part;
 use crate::variant::Variant;
+use reknit_tcp::seams::Seam;
 
 /// A variant from a file.
 #[derive(Clone, Debug)]

@@ -6,12 +6,13 @@
 //!
 //! | | |
 //! |---|---|
-//! | [`seam`], [`rule`], [`algorithm`], [`pages`] | what an algorithm is |
+//! | [`rule`], [`algorithm`], [`pages`] | what an algorithm is |
+//! | [`parameter`], [`slot`] | how algorithms are read from files, and shown |
 //! | [`base`] | the algorithms that the RFCs specify, and what several families share |
 //! | [`undo`], [`threshold`], [`wait`], [`time`], [`linux`], [`receiver`], [`bbr`], [`reknit`], [`limit`] | the algorithms of the families |
 //! | [`template`] | a starting point for the file of a new algorithm |
-//! | [`algorithms`] | the algorithms that may fill each seam |
-//! | [`parameter`], [`slot`], [`composition`], [`variant`] | an algorithm for each seam, and in the folders what imports these: the variants |
+//! | [`algorithms`] | the algorithms that may fill each seam, and the composition of a variant |
+//! | [`composition`], [`variant`] | what is done with compositions, and in the folders what imports these: the variants |
 //! | [`registry`], [`rules`], [`file`](mod@file), `schema` | the list of variants, and variants defined in files |
 
 pub mod algorithm;
@@ -30,7 +31,6 @@ pub mod reknit;
 pub mod rule;
 pub mod rules;
 mod schema;
-pub mod seam;
 pub mod slot;
 pub mod template;
 pub mod threshold;

@@ -8,7 +8,7 @@ use schemars::generate::SchemaSettings;
 use serde_json::Value as Json;
 use toml::{Table, Value};
 
-use crate::algorithms::Choice;
+use crate::algorithm::Choice;
 
 /// One of the algorithms that may fill a seam.
 #[derive(Clone, PartialEq, Debug)]

@@ -1,11 +1,10 @@
 //! What a part requires of the rest of its variant, and of the peer.
 
+use reknit_tcp::seams::Seam;
 use std::fmt;
 
 use reknit_tcp::Info;
 use reknit_tcp::experiment::Features;
-
-use crate::seam::Seam;
 
 /// What an algorithm requires of the rest of its variant, or of the peer.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -5,11 +5,11 @@
 
 use reknit_tcp::Info;
 
-use crate::algorithms::Choice;
+use crate::algorithm::Choice;
 use crate::composition::Composition;
 use crate::rule::{Need, Rule};
-use crate::seam::Seam;
 use crate::slot::Part;
+use reknit_tcp::seams::Seam;
 
 /// The problems of a composition, one line each.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]

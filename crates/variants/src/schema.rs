@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use crate::composition;
 use crate::parameter::Description;
 use crate::registry::VARIANTS;
-use crate::seam::Seam;
+use reknit_tcp::seams::Seam;
 
 /// The schema of a variant file.
 pub fn schema() -> Value {

@@ -3,10 +3,10 @@
 use reknit_config::KeyError;
 use toml::{Table, Value};
 
-use crate::algorithms::Choice;
+use crate::algorithm::Choice;
 use crate::parameter::{self, Description};
 use crate::rule::Rule;
-use crate::seam::Seam;
+use reknit_tcp::seams::Seam;
 
 /// An algorithm of a composition, as users see it.
 #[derive(Clone, PartialEq, Debug)]

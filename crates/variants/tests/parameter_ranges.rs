@@ -2,10 +2,10 @@
 //! with the smallest and the largest value.
 
 use reknit_tcp::Config;
+use reknit_tcp::seams::Seam;
 use reknit_testkit::network::{Application, Case, Model, Network, Origin, Polling};
 use reknit_units::{Bytes, Capacity};
 use reknit_variants::parameter::Parameter;
-use reknit_variants::seam::Seam;
 use reknit_variants::{Custom, VARIANTS, Variant, composition, file};
 use toml::{Table, Value};
 

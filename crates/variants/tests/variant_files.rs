@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use reknit_tcp::experiment::Features;
+use reknit_tcp::seams::Seam;
 use reknit_tcp::seams::{AckAction, AckPolicy, DupThresh, HeaderSupport, Plugin, RxFacts};
 use reknit_tcp::{Config, Connection, Identity, Info, SeqNum};
 use reknit_units::{Instant, Segments};
@@ -11,7 +12,6 @@ use reknit_variants::algorithms::{self, LimitedTransmit};
 use reknit_variants::base::limited_transmit;
 use reknit_variants::rule::{Need, Rule};
 use reknit_variants::rules;
-use reknit_variants::seam::Seam;
 use reknit_variants::{Composition, Custom, VARIANTS, composition, file};
 
 fn read(text: &str) -> Custom {

@@ -124,12 +124,13 @@ const {constant}: Variant = Variant {{
 
 /// The lists of algorithms with a threshold more.
 fn with_algorithm(text: &str, family: &str, name: &str, module: &str) -> Option<String> {
-    let (before, after) = text.split_once("    DupThresh {\n")?;
+    let list = "        dup_thresh: one DupThresh {\n";
+    let (before, after) = text.split_once(list)?;
     let kind = type_name(name);
     let entry = format!(
-        "        /// Wait for more duplicate ACKs.\n        {kind}(crate::{family}::{module}::{kind}Config),\n"
+        "            /// Wait for more duplicate ACKs.\n            {kind}(crate::{family}::{module}::{kind}Config),\n"
     );
-    Some(format!("{before}    DupThresh {{\n{entry}{after}"))
+    Some(format!("{before}{list}{entry}{after}"))
 }
 
 #[cfg(test)]

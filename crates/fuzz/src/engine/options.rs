@@ -2,10 +2,10 @@
 
 use reknit_tcp::Config;
 use reknit_tcp::config::{DecreaseOf, KeepAlive, MaxWindowCaps, Paws, Retransmit, RttSamples};
+use reknit_tcp::seams::Seam;
 use reknit_testkit::recipe::{Recipe, live};
 use reknit_units::{Bytes, Capacity, Duration, Segments};
 use reknit_variants::Composition;
-use reknit_variants::seam::Seam;
 
 use crate::input::Input;
 

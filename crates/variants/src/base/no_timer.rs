@@ -2,7 +2,7 @@
 
 use reknit_tcp::Config as Tcp;
 use reknit_tcp::facts::{AckFacts, Context};
-use reknit_tcp::seams::{Plugin, RtoEstimator};
+use reknit_tcp::seams::{Plugin, RtoEstimator, Seam};
 use reknit_units::Duration;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -10,7 +10,6 @@ use serde::{Deserialize, Serialize};
 use crate::algorithm::Algorithm;
 use crate::base::rfc6298::{self, Rfc6298};
 use crate::rule::Rule;
-use crate::seam::Seam;
 
 /// Parameters: none.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]

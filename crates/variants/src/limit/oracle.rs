@@ -31,7 +31,7 @@
 
 use reknit_tcp::facts::{AckFacts, Context, Phase, Turn};
 use reknit_tcp::scoreboard::{Cause, SegId};
-use reknit_tcp::seams::{LossDetector, LossDetectorTraits, Plugin, Verdicts, Why};
+use reknit_tcp::seams::{LossDetector, LossDetectorTraits, Plugin, Seam, Verdicts, Why};
 use reknit_units::{Duration, Instant};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -39,7 +39,6 @@ use serde::{Deserialize, Serialize};
 use crate::algorithm::Algorithm;
 use crate::base::silence::Silence;
 use crate::rule::Rule;
-use crate::seam::Seam;
 
 /// Parameters of the detector: none.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]

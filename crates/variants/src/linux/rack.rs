@@ -32,7 +32,7 @@
 
 use reknit_tcp::facts::{AckFacts, Context, Phase, TIMESTAMP_TICK, Turn};
 use reknit_tcp::scoreboard::{Cause, Record, SegId};
-use reknit_tcp::seams::{LateAcks, LossDetector, LossDetectorTraits, Plugin, Verdicts};
+use reknit_tcp::seams::{LateAcks, LossDetector, LossDetectorTraits, Plugin, Seam, Verdicts};
 use reknit_tcp::seq::Offset;
 use reknit_units::{Duration, Instant, Segments};
 use schemars::JsonSchema;
@@ -43,7 +43,6 @@ use super::ticks::expiry;
 use super::undo::{FirstRetransmission, duplicated};
 use crate::algorithm::Algorithm;
 use crate::rule::{NEEDS_SACK, Rule};
-use crate::seam::Seam;
 use crate::time::overtaking::{Overtaking, WindowedMin};
 
 /// The largest number of steps of the reordering window.

@@ -3,7 +3,7 @@
 
 use reknit_tcp::facts::{AckFacts, Context};
 use reknit_tcp::scoreboard::{Cause, Duplicate, Record, SegId};
-use reknit_tcp::seams::{LateAcks, LossDetector, LossDetectorTraits, Plugin, Verdicts, Why};
+use reknit_tcp::seams::{LateAcks, LossDetector, LossDetectorTraits, Plugin, Seam, Verdicts, Why};
 use reknit_units::{Duration, Instant, Segments};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -15,7 +15,6 @@ use super::rounds::Rounds;
 use crate::algorithm::Algorithm;
 use crate::base::silence::Silence;
 use crate::rule::{NEEDS_SACK, Rule};
-use crate::seam::Seam;
 
 /// After this many probes without an answer, everything outstanding is marked lost.
 const MAX_PROBES: u32 = 2;

@@ -28,7 +28,7 @@
 
 use reknit_tcp::facts::{AckFacts, Context, Phase, Trigger, Window};
 use reknit_tcp::seams::{
-    CongestionControl, DisorderEnd, DupThresh, LimitedTransmit, LossResponse, Plugin, Reduction, SenderPlugins,
+    CongestionControl, DisorderEnd, DupThresh, LimitedTransmit, LossResponse, Plugin, Reduction, Seam, SenderPlugins,
 };
 use reknit_tcp::seq::Offset;
 use reknit_units::{Bytes, Segments};
@@ -39,7 +39,6 @@ use crate::algorithm::Algorithm;
 use crate::base::newreno;
 use crate::base::{fixed_threshold, limited_transmit, respond_at_once};
 use crate::rule::{Need, Rule};
-use crate::seam::Seam;
 
 /// RFC 4653 requires SACK.
 pub(crate) fn without_sack(plugins: &mut SenderPlugins) {

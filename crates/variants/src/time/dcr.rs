@@ -33,7 +33,7 @@
 
 use reknit_tcp::facts::{AckFacts, Context, Phase, Turn};
 use reknit_tcp::scoreboard::SegId;
-use reknit_tcp::seams::{LossDetector, LossDetectorTraits, Plugin, Verdicts, Why};
+use reknit_tcp::seams::{LossDetector, LossDetectorTraits, Plugin, Seam, Verdicts, Why};
 use reknit_units::{Duration, Instant, Segments};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -42,7 +42,6 @@ use crate::algorithm::Algorithm;
 use crate::base::reno::in_episode;
 use crate::base::sack::{self, SackedAbove};
 use crate::rule::{NEEDS_SACK, Rule};
-use crate::seam::Seam;
 
 /// Parameters.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]

@@ -40,7 +40,7 @@ use reknit_tcp::facts::{AckFacts, Context, Trigger, Window};
 use reknit_tcp::scoreboard::{Cause, Record, SegId};
 use reknit_tcp::seams::{
     CongestionControl, FastRecovery, FastRecoveryTraits, LimitedTransmit, LossDetector, LossResponse, Plugin,
-    Reduction, Verdicts, Why,
+    Reduction, Seam, Verdicts, Why,
 };
 use reknit_units::{Bytes, Duration, Instant};
 use schemars::JsonSchema;
@@ -48,7 +48,6 @@ use serde::{Deserialize, Serialize};
 
 use crate::algorithm::Algorithm;
 use crate::rule::Rule;
-use crate::seam::Seam;
 use crate::time::pr_envelope::samples;
 
 /// Parameters of the detector.

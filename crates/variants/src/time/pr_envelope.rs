@@ -18,14 +18,13 @@
 use reknit_tcp::Config as Tcp;
 use reknit_tcp::facts::{AckFacts, Context, TIMESTAMP_TICK};
 use reknit_tcp::scoreboard::Record;
-use reknit_tcp::seams::{Plugin, RtoEstimator};
+use reknit_tcp::seams::{Plugin, RtoEstimator, Seam};
 use reknit_units::Duration;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::algorithm::Algorithm;
 use crate::rule::Rule;
-use crate::seam::Seam;
 
 /// Parameters of the envelope.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]

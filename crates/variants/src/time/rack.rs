@@ -24,11 +24,10 @@
 
 use crate::algorithm::Algorithm;
 use crate::rule::{NEEDS_SACK, Rule};
-use crate::seam::Seam;
 use crate::time::overtaking::{Overtaking, Transmission, WindowedMin};
 use reknit_tcp::facts::{AckFacts, Context, Phase, TIMESTAMP_TICK, Turn};
 use reknit_tcp::scoreboard::{Cause, Record, SegId};
-use reknit_tcp::seams::{LossDetector, Plugin, Verdicts};
+use reknit_tcp::seams::{LossDetector, Plugin, Seam, Verdicts};
 use reknit_tcp::seq::Offset;
 use reknit_units::{Duration, Instant, Segments};
 use schemars::JsonSchema;

@@ -1,0 +1,160 @@
+//! Instructions per data segment, counted by callgrind: both ends, the path and the simulator, on fixed cases. Times vary between
+//! runs and machines; instructions do not, so a change of a few percent is seen anywhere.
+//!
+//! `cargo bench -p reknit-sim --bench instructions` compares them with `instructions.toml`, and fails if a case needs over 3 %
+//! more. Words after `--` select cases: `-- clean sack`. `-- --record` writes the file. Without valgrind, all cases are skipped.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitCode};
+use std::sync::Arc;
+
+use reknit_path::Profile;
+use reknit_sim::{Scenario, run};
+use reknit_units::{Duration, Instant};
+
+/// More than the recorded instructions by this share is a failure.
+const TOLERANCE: f64 = 0.03;
+/// The variants of each case: the base of all, and the three with most code.
+const VARIANTS: [&str; 4] = ["sack", "linux", "reknit", "bbr"];
+
+/// Traffic over a path.
+struct Case {
+    name: &'static str,
+    /// The name of a profile, or the content of one.
+    path: &'static str,
+    flows: u32,
+    /// Simulated time, in milliseconds.
+    duration: u64,
+}
+
+const GIGABIT: &str = r#"
+    forward = [{ kind = "link", rate = "1 Gbit/s", delay = "5 ms", queue = "1 MB" }]
+    reverse = [{ kind = "link", rate = "1 Gbit/s", delay = "5 ms" }]
+"#;
+const LATE: &str = r#"
+    reverse = [{ kind = "link", rate = "100 Mbit/s", delay = "5 ms" }]
+    [[forward]]
+    kind = "link"
+    rate = "100 Mbit/s"
+    [[forward]]
+    kind = "multipath"
+    choice = "random"
+    paths = [{ delay = "5 ms", weight = 9 }, { delay = "10 ms", weight = 1 }]
+"#;
+const LOST: &str = r#"
+    forward = [{ kind = "link", rate = "100 Mbit/s", delay = "5 ms" }, { kind = "loss", probability = 0.01 }]
+    reverse = [{ kind = "link", rate = "100 Mbit/s", delay = "5 ms" }]
+"#;
+
+const CASES: [Case; 6] = [
+    Case { name: "clean", path: "clean", flows: 1, duration: 2000 },
+    Case { name: "one-flow", path: GIGABIT, flows: 1, duration: 300 },
+    Case { name: "many-flows", path: GIGABIT, flows: 200, duration: 300 },
+    Case { name: "late", path: LATE, flows: 1, duration: 2000 },
+    Case { name: "lost", path: LOST, flows: 1, duration: 3000 },
+    Case { name: "two-paths-50ms", path: "two-paths-50ms", flows: 1, duration: 15000 },
+];
+
+impl Case {
+    fn scenario(&self, variant: &str) -> Scenario {
+        let profile =
+            if self.path.contains('=') { Profile::parse(self.name, self.path) } else { Profile::load(self.path, &[]) };
+        let profile = Arc::new(profile.expect("a valid profile"));
+        let tcp = reknit_sim::tcp_config(&profile).expect("the defaults are valid");
+        let variant = (reknit_variants::find(variant).expect("a variant").compose)();
+        let mut scenario = Scenario::bulk(profile, tcp, variant, Duration::from_millis(self.duration), 1);
+        let first = scenario.flows[0].clone();
+        scenario.flows = vec![first; self.flows as usize];
+        for (i, flow) in (0..).zip(&mut scenario.flows) {
+            flow.start = Instant::ZERO + Duration::from_millis(100).mul_f64(f64::from(i) / f64::from(self.flows));
+        }
+        scenario
+    }
+}
+
+/// What callgrind counts: runs the scenario, and returns the number of data segments that were sent.
+#[inline(never)]
+fn counted(scenario: &Scenario) -> u64 {
+    run(scenario).flows.iter().map(|flow| flow.send.sent.total()).sum()
+}
+
+/// Runs `case` under callgrind. Returns the instructions per data segment; an error is what callgrind has printed.
+fn instructions(case: &str, variant: &str) -> Result<u64, String> {
+    let program = std::env::current_exe().map_err(|error| error.to_string())?;
+    let output = Command::new("valgrind")
+        .args(["--tool=callgrind", "--callgrind-out-file=/dev/null", "--toggle-collect=*instructions*counted*"])
+        .arg(program)
+        .args(["run", case, variant])
+        .output()
+        .map_err(|error| format!("valgrind: {error}"))?;
+    let [printed, report] = [output.stdout, output.stderr].map(|text| String::from_utf8_lossy(&text).into_owned());
+    let counted = report.lines().find_map(|line| line.split_once("Collected : ")?.1.trim().parse::<u64>().ok());
+    match (counted, printed.trim().parse::<u64>()) {
+        (Some(counted), Ok(segments)) if counted > 0 && segments > 0 => Ok(counted / segments),
+        _ => Err(format!("{printed}{report}")),
+    }
+}
+
+fn file() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("benches/instructions.toml")
+}
+
+/// The recorded instructions of each case, by the name of the case and of the variant.
+type Recorded = BTreeMap<String, BTreeMap<String, u64>>;
+
+fn recorded() -> Recorded {
+    std::fs::read_to_string(file()).map(|text| toml::from_str(&text).expect("a valid file")).unwrap_or_default()
+}
+
+fn record(counts: &Recorded) -> std::io::Result<()> {
+    let text = toml::to_string(counts).expect("a table of numbers");
+    std::fs::write(
+        file(),
+        format!(
+            "# Instructions per data segment. Written by `cargo bench -p reknit-sim --bench instructions -- --record`.\n\n{text}"
+        ),
+    )
+}
+
+#[expect(clippy::print_stdout, reason = "a benchmark prints")]
+fn main() -> ExitCode {
+    let mut words: Vec<String> = std::env::args().skip(1).filter(|word| word != "--bench").collect();
+    if let [run, name, variant] = words.as_slice()
+        && run == "run"
+    {
+        let case = CASES.iter().find(|case| case.name == name).expect("a case");
+        println!("{}", counted(&case.scenario(variant)));
+        return ExitCode::SUCCESS;
+    }
+    let records = words.iter().any(|word| word == "--record");
+    words.retain(|word| word != "--record");
+    let mut counts = recorded();
+    let mut success = true;
+    println!("{:<16} {:<8} {:>9} {:>9} {:>8}", "case", "variant", "recorded", "now", "change");
+    for (case, variant) in CASES.iter().flat_map(|case| VARIANTS.map(|variant| (case.name, variant))) {
+        if !words.iter().all(|word| word == case || word == variant) {
+            continue;
+        }
+        let before = counts.get(case).and_then(|counts| counts.get(variant)).copied();
+        let left = format!("{case:<16} {variant:<8} {:>9}", before.map_or("-".to_owned(), |before| before.to_string()));
+        match instructions(case, variant) {
+            Ok(now) => {
+                let change = before.map(|before| now as f64 / before as f64 - 1.0);
+                let shown = change.map_or("-".to_owned(), |change| format!("{:+.1} %", change * 100.0));
+                println!("{left} {now:>9} {shown:>8}");
+                success &= records || change.is_some_and(|change| change <= TOLERANCE);
+                counts.entry(case.to_owned()).or_default().insert(variant.to_owned(), now);
+            }
+            Err(error) if error.starts_with("valgrind: ") => println!("{left}   skipped: {error}"),
+            Err(error) => {
+                println!("{left}   {error}");
+                success = false;
+            }
+        }
+    }
+    if records {
+        record(&counts).expect("the file can be written");
+    }
+    if success { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+}
