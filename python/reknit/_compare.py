@@ -47,12 +47,12 @@ _SUMMARY: Schema = {
     "goodput_max_mbit_s": "float",
     "two_groups": "bool",
     "of_in_order": "float",
-    "possible_mbit_s": "float",
-    "of_possible": "float",
+    "oracle_mbit_s": "float",
+    "of_oracle": "float",
     "fell_back": "list",
 }
 _RUN_KEY: Schema = {"path": "str", "variant": "str", "seed": "int"}
-_SHARES: Schema = {"of_in_order": "float", "of_possible": "float"}
+_SHARES: Schema = {"of_in_order": "float", "of_oracle": "float"}
 _N = (1, 2, 3, 5, 10, 20)
 _PATH: Schema = {
     **PATH,
@@ -72,8 +72,8 @@ class Comparison:
         ``goodput_ci95_mbit_s``, half the width of its 95 % confidence interval (Student's t; null for one seed);
         ``goodput_min_mbit_s`` and ``goodput_max_mbit_s``; ``two_groups``, whether the runs fall into two groups, so
         that the mean describes none of them (see docs/reference/json.md); ``of_in_order``, the mean as a share of
-        the path's ``in_order_mbit_s``; ``possible_mbit_s``, the goodput of the oracle with the same growth, and
-        ``of_possible``, the mean as a share of it (null if the oracle did not run); ``fell_back``, the options that the
+        the path's ``in_order_mbit_s``; ``oracle_mbit_s``, the goodput of the oracle with the same growth, and
+        ``of_oracle``, the mean as a share of it (null if the oracle did not run); ``fell_back``, the options that the
         variant did without because the other end does not support them; a column for each number that algorithms show.
     runs : polars.DataFrame
         A row for each run, all counts (docs/reference/json.md). Column names end in their unit; columns without a unit
@@ -278,8 +278,8 @@ def _comparison(found: list[dict[str, Any]], names: list[str], document: dict[st
             "goodput_max_mbit_s": row["goodput_mbit_s"]["max"],
             "two_groups": row["goodput_mbit_s"]["two_groups"] is not None,
             "of_in_order": row["of_in_order"],
-            "possible_mbit_s": row["possible_mbit_s"],
-            "of_possible": row["of_possible"],
+            "oracle_mbit_s": row["oracle_mbit_s"],
+            "of_oracle": row["of_oracle"],
             "fell_back": row["fell_back"],
             **row["shown"],
         }
@@ -291,7 +291,7 @@ def _comparison(found: list[dict[str, Any]], names: list[str], document: dict[st
             "variant": row["variant"],
             "seed": run["seed"],
             "of_in_order": _share(run, one["in_order_mbit_s"]),
-            "of_possible": _share(run, row["possible_mbit_s"]),
+            "of_oracle": _share(run, row["oracle_mbit_s"]),
             **flat(run),
         }
         for name, one, row in rows

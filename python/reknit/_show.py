@@ -33,7 +33,7 @@ def _comparison(document: dict[str, Any], note: str) -> tuple[str, Rows, str]:
             [
                 row["variant"],
                 f"{goodput:.2f}" + ("" if ci95 is None else f" ± {ci95:.2f}"),
-                *("" if row[share] is None else _percent(row[share]) for share in ("of_in_order", "of_possible")),
+                *("" if row[share] is None else _percent(row[share]) for share in ("of_in_order", "of_oracle")),
                 _share(sum(run["spurious_retransmissions"] for run in runs), retransmissions),
                 f"{cuts} ({_mean([run['false_window_cuts'] for run in runs])})",
                 _mean([run["timeouts"] for run in runs]),

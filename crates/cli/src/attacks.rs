@@ -76,7 +76,7 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     } else if args.markdown {
         output::print(&markdown(&report))
     } else {
-        output::print(&people(&report))
+        output::print(&render_text(&report))
     }
 }
 
@@ -99,7 +99,7 @@ pub fn tables() -> Result<String, String> {
 fn variants(args: &Args) -> Result<Vec<NamedVariant>, Failure> {
     let customs = named_variant::load(&args.variant_file)?;
     for warning in customs.iter().flat_map(|custom| &custom.warnings) {
-        output::say(format_args!("warning: {warning}"));
+        output::note(format_args!("warning: {warning}"));
     }
     let mut names = args.variants.clone();
     if names.is_empty() && customs.is_empty() {
@@ -112,7 +112,7 @@ fn variants(args: &Args) -> Result<Vec<NamedVariant>, Failure> {
     Ok(named_variant::choose(refuse, &names, &customs, &customs)?)
 }
 
-fn people(report: &AttackReport) -> String {
+fn render_text(report: &AttackReport) -> String {
     let screen = Screen::stdout();
     let rows: Vec<&Attack> = report.attacks.iter().collect();
     let rows = &rows[..];

@@ -1,4 +1,4 @@
-//! The list of commands, and help texts that depend on what there is.
+//! The list of commands, and help texts that list the variants and families of this build.
 
 use std::fmt::Write;
 
@@ -10,22 +10,22 @@ use crate::table::{self, Screen};
 /// Commands for one purpose: those that a new user needs, and the rest.
 struct Group {
     title: &'static str,
-    first: &'static [&'static str],
-    more: &'static [&'static str],
+    primary: &'static [&'static str],
+    secondary: &'static [&'static str],
 }
 
 const GROUPS: [Group; 3] = [
-    Group { title: "On your network", first: &["analyze", "watch", "replay", "emulate", "doctor"], more: &[] },
+    Group { title: "On your network", primary: &["analyze", "watch", "replay", "emulate", "doctor"], secondary: &[] },
     Group {
         title: "Compare TCP variants",
-        first: &["compare", "simulate", "paths", "variants"],
-        more: &["sweep", "matrix", "testbed"],
+        primary: &["compare", "simulate", "paths", "variants"],
+        secondary: &["sweep", "matrix", "testbed"],
     },
-    Group { title: "Check reknit itself", first: &["papers"], more: &["attacks", "script", "schema"] },
+    Group { title: "Check reknit itself", primary: &["papers"], secondary: &["attacks", "script", "schema"] },
 ];
 
 /// The widest help text.
-pub(crate) const MOST_WIDTH: usize = 100;
+pub(crate) const MAX_WIDTH: usize = 100;
 
 /// The template of `reknit --help`: the commands in groups.
 pub(crate) fn template(command: &clap::Command) -> String {
@@ -34,11 +34,11 @@ pub(crate) fn template(command: &clap::Command) -> String {
     for group in &GROUPS {
         let about = |name: &str| command.find_subcommand(name).and_then(clap::Command::get_about);
         let item = |name: &&str| (format!("  {name:<9}"), about(name).map(ToString::to_string).unwrap_or_default());
-        let mut items: Vec<(String, String)> = group.first.iter().map(item).collect();
-        if !group.more.is_empty() {
-            items.push(("  more".to_owned(), group.more.join(", ")));
+        let mut items: Vec<(String, String)> = group.primary.iter().map(item).collect();
+        if !group.secondary.is_empty() {
+            items.push(("  more".to_owned(), group.secondary.join(", ")));
         }
-        let list = table::definitions(&items, screen.text_width().min(MOST_WIDTH));
+        let list = table::definitions(&items, screen.text_width().min(MAX_WIDTH));
         let _ = write!(text, "\n{}\n{list}", screen.heading(&format!("{}:", group.title)));
     }
     text + "\nOptions:\n{options}{after-help}"
@@ -61,8 +61,9 @@ mod tests {
     #[test]
     fn each_command_is_in_one_group() {
         let command = crate::command();
-        let mut grouped: Vec<&str> = GROUPS.iter().flat_map(|group| [group.first, group.more].concat()).collect();
-        assert_eq!(GROUPS.iter().map(|group| group.first.len()).sum::<usize>(), 10, "commands at first sight");
+        let mut grouped: Vec<&str> =
+            GROUPS.iter().flat_map(|group| [group.primary, group.secondary].concat()).collect();
+        assert_eq!(GROUPS.iter().map(|group| group.primary.len()).sum::<usize>(), 10, "primary commands");
         let mut all: Vec<&str> = command.get_subcommands().map(clap::Command::get_name).collect();
         grouped.sort_unstable();
         all.sort_unstable();

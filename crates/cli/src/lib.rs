@@ -36,7 +36,7 @@ pub use paths::draw;
 
 /// Compare TCP algorithms on networks that reorder, delay or stall packets, in simulation and live
 #[derive(Parser, Debug)]
-#[command(name = "reknit", version = reknit_compare::VERSION, arg_required_else_help = true, max_term_width = help::MOST_WIDTH)]
+#[command(name = "reknit", version = reknit_compare::VERSION, arg_required_else_help = true, max_term_width = help::MAX_WIDTH)]
 #[command(after_help = "Start with:
   reknit analyze slow.pcap                       find lost and late packets in a capture
   reknit replay slow.pcap                        find out which variant would have done better
@@ -153,11 +153,11 @@ fn finish(result: Result<u8, Failure>) -> u8 {
     match result {
         Ok(code) => code,
         Err(Failure::Usage(message)) => {
-            output::say(format_args!("error: {message}"));
+            output::note(format_args!("error: {message}"));
             2
         }
         Err(Failure::Failed(message)) => {
-            output::say(format_args!("error: {message}"));
+            output::note(format_args!("error: {message}"));
             1
         }
         Err(Failure::Interrupted) => 1,
@@ -192,6 +192,6 @@ fn refuse(error: &clap::Error, command: Option<&OsString>) -> u8 {
         .map(|known| known.get_name().to_owned())
         .find(|name| command == Some(&name.into()));
     let help = known.map_or("reknit --help".to_owned(), |name| format!("reknit {name} --help"));
-    output::say(format_args!("{message} (see `{help}`)"));
+    output::note(format_args!("{message} (see `{help}`)"));
     2
 }

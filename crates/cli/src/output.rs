@@ -35,14 +35,14 @@ fn unless_closed(written: io::Result<()>) -> Result<bool, Failure> {
 
 /// Prints a line to standard error. It is no error if the reader has closed it. Lines contain names of files and what files
 /// contain, which must not control the terminal.
-pub(crate) fn say(line: impl Display) {
+pub(crate) fn note(line: impl Display) {
     let _ = writeln!(io::stderr(), "{}", visible(&line.to_string()));
 }
 
-/// Prints a line about a variant that fell back because the peer lacks an option.
-pub(crate) fn tell_of_fall_back(name: &str, fall_backs: &[String]) {
-    if !fall_backs.is_empty() {
-        say(format_args!("note: {name} fell back: {}", fall_backs.join("; ")));
+/// Notes that a variant fell back because the peer lacks an option.
+pub(crate) fn warn_fallbacks(name: &str, fallbacks: &[String]) {
+    if !fallbacks.is_empty() {
+        note(format_args!("note: {name} fell back: {}", fallbacks.join("; ")));
     }
 }
 

@@ -88,7 +88,7 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
         return Err(Failure::Interrupted);
     };
     for warning in &replay.warnings {
-        output::say(format_args!("warning: {}: {warning}", replay.file));
+        output::note(format_args!("warning: {}: {warning}", replay.file));
     }
     if args.json {
         output::print_json(&replay)?;
@@ -193,7 +193,7 @@ fn best(replay: &Replay) -> String {
     } else {
         format!("`{}` with {} Mbit/s, {factor:.1} times `{sender}`", best.variant, estimate(&best.goodput_mbit_s))
     };
-    let possible = rows.iter().filter_map(|row| row.possible_mbit_s).fold(0.0, f64::max);
+    let possible = rows.iter().filter_map(|row| row.oracle_mbit_s).fold(0.0, f64::max);
     if possible > 0.0 {
         let _ = write!(text, "; a sender that knows each loss reaches {}", number(possible)); // writing to a string cannot fail
     }

@@ -101,14 +101,14 @@ impl SimulationArgs {
             ("in_order", in_order.then_some(true.into())),
             ("phases", self.phases.map(|phases| phases.to_string().into())),
         ];
-        let mut put = |key: &str, value: Value| file.set(key, vec![(value.clone(), value)]);
+        let mut set_key = |key: &str, value: Value| file.set(key, vec![(value.clone(), value)]);
         for (key, value) in values {
-            value.map_or(Ok(()), |value| put(key, value))?;
+            value.map_or(Ok(()), |value| set_key(key, value))?;
         }
         for assignment in set {
-            let wrong = || Failure::Usage(format!("--set {assignment}: expected KEY=VALUE"));
-            let (key, value) = assignment.split_once('=').ok_or_else(wrong)?;
-            put(&format!("set.{}", key.trim()), value.into())?;
+            let usage_error = || Failure::Usage(format!("--set {assignment}: expected KEY=VALUE"));
+            let (key, value) = assignment.split_once('=').ok_or_else(usage_error)?;
+            set_key(&format!("set.{}", key.trim()), value.into())?;
         }
         Ok(())
     }

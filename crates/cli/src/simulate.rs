@@ -47,16 +47,16 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     let stop = output::on_interrupt();
     let Some(trajectory) = reknit_compare::simulate(&options, &stop)? else { return Err(Failure::Interrupted) };
     for warning in &trajectory.warnings {
-        output::say(format_args!("warning: {warning}"));
+        output::note(format_args!("warning: {warning}"));
     }
-    output::tell_of_fall_back(&trajectory.variant, &trajectory.fell_back);
+    output::warn_fallbacks(&trajectory.variant, &trajectory.fell_back);
     if args.json {
         let text = serde_json::to_string_pretty(&trajectory).map_err(|error| Failure::Failed(error.to_string()))?;
         output::print(&(text + "\n"))
     } else if args.csv {
         output::print(&csv(&trajectory)?)
     } else {
-        output::print(&people(&trajectory, options.seed, Screen::stdout()))
+        output::print(&render_text(&trajectory, options.seed, Screen::stdout()))
     }
 }
 
@@ -103,7 +103,7 @@ fn csv(trajectory: &Trajectory) -> Result<String, Failure> {
     Ok(output::csv(columns.iter().map(|(name, _)| name.as_str()), rows))
 }
 
-fn people(trajectory: &Trajectory, seed: u64, screen: Screen) -> String {
+fn render_text(trajectory: &Trajectory, seed: u64, screen: Screen) -> String {
     let Trajectory { path, description, variant, duration_s, run, .. } = trajectory;
     let width = screen.text_width();
     let path = output::title(path, description);

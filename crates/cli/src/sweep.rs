@@ -63,7 +63,7 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     let seeds = args.seeds.map(|n| (1..=u64::from(n)).collect());
     let grid = Grid::new(grid_file(args)?, seeds, &args.simulation.scenario.variant_file)?;
     for warning in &grid.warnings {
-        output::say(format_args!("warning: {warning}"));
+        output::note(format_args!("warning: {warning}"));
     }
     let store = args.store.as_deref().map(Store::open).transpose()?;
     let runs = simulate(&grid, store.as_ref(), args.quiet)?;
@@ -73,14 +73,14 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     } else if args.csv {
         output::print(&csv(&grid, &runs))?;
     } else {
-        output::print(&people(&grid, &runs, Screen::stdout()))?;
+        output::print(&render_text(&grid, &runs, Screen::stdout()))?;
     }
     let finished = runs.iter().flatten().count();
     if finished == runs.len() {
         return Ok(());
     }
     let kept = if store.is_some() { "; run it again with this store to resume" } else { "" };
-    output::say(format_args!("interrupted: showing the {finished} of {} runs that finished{kept}", runs.len()));
+    output::note(format_args!("interrupted: showing the {finished} of {} runs that finished{kept}", runs.len()));
     Err(Failure::Interrupted)
 }
 
@@ -174,7 +174,7 @@ fn csv(grid: &Grid, runs: &[Option<RunSummary>]) -> String {
 }
 
 /// One line for each point of the grid, with means over the seeds.
-fn people(grid: &Grid, runs: &[Option<RunSummary>], screen: Screen) -> String {
+fn render_text(grid: &Grid, runs: &[Option<RunSummary>], screen: Screen) -> String {
     let goodput =
         |of_seeds: &[Option<RunSummary>]| Estimate::of(of_seeds.iter().flatten().map(|run| run.goodput_mbit_s));
     let finished = runs.chunks(grid.seeds.len()).filter(|of_seeds| of_seeds.iter().any(Option::is_some));

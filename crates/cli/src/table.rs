@@ -1,6 +1,6 @@
 //! Text tables: aligned columns that fit the terminal.
 //!
-//! A table that is too wide is made to fit in three steps. First, heads are folded, and so is text within its column.
+//! A table that is too wide is made to fit in three steps. First, heads are wrapped, and so is text within its column.
 //! Then the least important columns are left out, and a line below the table names them. If not even the columns that
 //! identify the rows fit, each row becomes a block with one line per value. If the output is not a terminal, everything
 //! is shown.
@@ -49,7 +49,7 @@ pub(crate) struct Column {
     /// of several, the last one.
     rank: u8,
     align: Align,
-    /// The width to which cells may be folded.
+    /// The width to which cells may be wrapped.
     folds_to: Option<usize>,
     pub(crate) cells: Vec<String>,
 }
@@ -76,8 +76,8 @@ impl Column {
         Column { cells: rows.into_iter().map(cell).collect(), ..Column::new(title, rank, align) }
     }
 
-    /// A column of text that may be folded to `width`.
-    pub(crate) fn folding(title: &'static str, rank: u8, width: usize) -> Column {
+    /// A column of text that may be wrapped to `width`.
+    pub(crate) fn wrapping(title: &'static str, rank: u8, width: usize) -> Column {
         Column { folds_to: Some(width), ..Column::new(title, rank, Align::Left) }
     }
 
@@ -90,12 +90,12 @@ impl Column {
         self.align == Align::Left
     }
 
-    /// The width of the column without folding.
+    /// The width of the column without wrapping.
     fn width(&self) -> usize {
         length(&self.title).max(self.widest_cell())
     }
 
-    /// The smallest width to which it may be folded.
+    /// The smallest width to which it may be wrapped.
     fn least_width(&self) -> usize {
         let longest_word = self.title.split(' ').map(length).max().unwrap_or(0);
         let cells = self.widest_cell();
@@ -157,9 +157,9 @@ fn widths(columns: &[&Column], room: usize) -> Option<Vec<usize>> {
     let mut widths: Vec<usize> = columns.iter().map(|column| column.least_width()).collect();
     let spare = room.checked_sub(widths.iter().sum())?;
     for _ in 0..spare {
-        // The column that is folded most gets more room.
-        let folded = |i: &usize| natural[*i] as f64 / widths[*i].max(1) as f64;
-        let most = (0..widths.len()).rev().max_by(|a, b| folded(a).total_cmp(&folded(b)));
+        // The column that is wrapped most gets more room.
+        let wrapped = |i: &usize| natural[*i] as f64 / widths[*i].max(1) as f64;
+        let most = (0..widths.len()).rev().max_by(|a, b| wrapped(a).total_cmp(&wrapped(b)));
         if let Some(most) = most {
             widths[most] += 1;
         }
@@ -197,7 +197,7 @@ fn fold(text: &str, width: usize) -> Vec<String> {
     pieces.collect()
 }
 
-/// The lines of a row whose cells have been folded.
+/// The lines of a row whose cells have been wrapped.
 fn lines(columns: &[&Column], widths: &[usize], cells: &[Vec<String>]) -> Vec<String> {
     let height = cells.iter().map(Vec::len).max().unwrap_or(0);
     let line = |i: usize| {
@@ -325,7 +325,7 @@ mod tests {
     fn heads_and_text_fold_before_columns_are_left_out() {
         let mut cuts = Column::new("window cuts (false)", 1, Align::Right);
         cuts.cells = vec!["9".to_owned()];
-        let mut about = Column::folding("about", 0, 8);
+        let mut about = Column::wrapping("about", 0, 8);
         about.cells = vec!["one two three unforgettable".to_owned()];
         let wide = "window cuts (false)  about\n                  9  one two three unforgettable\n";
         assert_eq!(render(&[cuts.clone(), about.clone()], Screen { width: None, bold: false }), wide);

@@ -41,15 +41,15 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     }
 }
 
-/// All variants, grouped by what they do about reordering.
+/// All variants, grouped by family.
 fn list(screen: Screen) -> String {
     let mut columns = [
         Column::new("variant", 0, Align::Left),
-        Column::folding("summary", 0, 24),
+        Column::wrapping("summary", 0, 24),
         Column::new("changes", 1, Align::Left),
-        Column::folding("peer needs", 3, 14),
+        Column::wrapping("peer needs", 3, 14),
         Column::new("status", 1, Align::Left),
-        Column::folding("source", 2, 18),
+        Column::wrapping("source", 2, 18),
     ];
     let mut headings = Vec::new();
     let mut last = None;
@@ -72,12 +72,12 @@ fn list(screen: Screen) -> String {
         }
     }
     let table = table::render_grouped(&columns, &headings, screen);
-    let more = "Explain one variant: reknit variants NAME. Print it as a file to edit: reknit variants NAME --toml. Select a family: \
+    let hint = "Explain one variant: reknit variants NAME. Print it as a file to edit: reknit variants NAME --toml. Select a family: \
                 --variants family:NAME. All details: --json.";
-    format!("{table}\n{}\n", table::wrap(more, screen.text_width(), 0))
+    format!("{table}\n{}\n", table::wrap(hint, screen.text_width(), 0))
 }
 
-/// Everything about one variant.
+/// The page of one variant: header, facts, parts, parameters.
 fn explain(variant: &Variant, screen: Screen) -> String {
     let width = screen.text_width();
     let composition = (variant.compose)();
@@ -106,7 +106,7 @@ fn explain(variant: &Variant, screen: Screen) -> String {
 fn prose(block: &str, width: usize) -> String {
     let mut text = String::new();
     for line in block.replace("**", "").lines() {
-        // A folded row of a table could not be read.
+        // Wrapping would break the columns of a Markdown table.
         let line = if line.starts_with('|') { line.to_owned() } else { table::wrap(line, width, 0) };
         let _ = writeln!(text, "{line}");
     }

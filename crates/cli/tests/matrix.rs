@@ -39,7 +39,7 @@ fn lossless_and_lossy_paths_are_reported_separately() {
     assert_eq!(paths.len() as u32, numbers[0]);
     assert!(paths.iter().all(|path| path["lossy"] == false));
     for shares in lossless["summary"].as_array().unwrap() {
-        for share in ["of_in_order", "of_possible"] {
+        for share in ["of_in_order", "of_oracle"] {
             let value = |key: &str| shares[share][key].as_f64().unwrap();
             assert!(0.0 < value("min") && value("min") <= value("median"), "{shares}");
         }

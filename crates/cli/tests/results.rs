@@ -172,12 +172,12 @@ fn the_share_of_what_is_possible_is_that_of_the_oracle() {
         assert!(!without.contains("of oracle") && without.contains("of in-order"), "{more:?}: {without}");
         let document: Value = serde_json::from_str(&piped(&[&with(more)[..], &["--json"]].concat())).unwrap();
         let rows = document["variants"].as_array().unwrap();
-        assert!(rows.iter().all(|row| row["of_possible"].is_null() && row["possible_mbit_s"].is_null()), "{more:?}");
+        assert!(rows.iter().all(|row| row["of_oracle"].is_null() && row["oracle_mbit_s"].is_null()), "{more:?}");
     }
     let csv =
         piped(&["compare", "--path", "rr-tcp", "--variants", "oracle", "--duration", "5 s", "--seeds", "1", "--csv"]);
     let lines: Vec<Vec<&str>> = csv.lines().map(|line| line.split(',').collect()).collect();
-    assert_eq!(lines[0][3..6], ["of_in_order", "of_possible", "goodput_mbit_s"]);
+    assert_eq!(lines[0][3..6], ["of_in_order", "of_oracle", "goodput_mbit_s"]);
     assert_eq!(lines[1][4], "1");
 }
 

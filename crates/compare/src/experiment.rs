@@ -53,7 +53,7 @@ impl Job {
     pub fn variant(&self) -> Option<usize> {
         match self.purpose {
             Purpose::Variant(i) => Some(i),
-            Purpose::InOrder | Purpose::Possible(_) => None,
+            Purpose::InOrder | Purpose::Oracle(_) => None,
         }
     }
 
@@ -90,9 +90,9 @@ pub struct Row {
     /// Mean goodput as a share of `in_order_mbit_s`; null if that is null or zero.
     pub of_in_order: Option<f64>,
     /// Goodput of the oracle on the same path, Mbit/s, mean over the seeds: of `oracle-reno`, `oracle-bbr` or `oracle-bbr1` for variants that grow like these, else of `oracle`. Null if it did not run (several flows, `--no-oracle`), and without SACK.
-    pub possible_mbit_s: Option<f64>,
-    /// Mean goodput as a share of `possible_mbit_s` (the column `of oracle` of tables); null if that is null or zero.
-    pub of_possible: Option<f64>,
+    pub oracle_mbit_s: Option<f64>,
+    /// Mean goodput as a share of `oracle_mbit_s` (the column `of oracle` of tables); null if that is null or zero.
+    pub of_oracle: Option<f64>,
     /// Options that it did without because the other end does not support them, and what it did instead; usually empty.
     pub fell_back: Vec<String>,
     /// The numbers in `shown` of the runs: mean over the finished runs that have them.
@@ -202,7 +202,7 @@ impl Experiment {
 
     fn jobs(&self) -> Vec<Job> {
         let oracles = self.growths.iter().map(|growth| self.oracle(*growth));
-        let oracles = oracles.filter(|purpose| matches!(purpose, Purpose::Possible(_)));
+        let oracles = oracles.filter(|purpose| matches!(purpose, Purpose::Oracle(_)));
         let purposes = oracles.chain((0..self.variants.len()).map(Purpose::Variant));
         let by_seed = purposes.flat_map(|purpose| (1..=u64::from(self.seeds)).map(move |seed| (purpose, seed)));
         let job = |(purpose, seed)| {
@@ -216,7 +216,7 @@ impl Experiment {
     fn oracle(&self, growth: Growth) -> Purpose {
         let oracle = self.references.oracle(growth);
         let is_oracle = |variant: &NamedVariant| variant.name == oracle.name && variant.parts() == oracle.parts();
-        self.variants.iter().position(is_oracle).map_or(Purpose::Possible(growth), Purpose::Variant)
+        self.variants.iter().position(is_oracle).map_or(Purpose::Oracle(growth), Purpose::Variant)
     }
 
     /// Runs all simulations with `simulate`, on all processors, and collects the finished ones. `simulate` returns none
@@ -260,17 +260,17 @@ impl Experiment {
         let of_this = self.jobs.iter().zip(results).filter(|(job, _)| job.variant() == Some(n));
         let finished: Vec<(u64, &RunResult)> =
             of_this.filter_map(|(job, result)| Some((job.scenario.seed, result.as_ref()?))).collect();
-        let fell_back = finished.iter().find_map(|(_, result)| fall_backs(variant, plan, result));
+        let fell_back = finished.iter().find_map(|(_, result)| fallbacks(variant, plan, result));
         let goodput = Estimate::of(finished.iter().map(|(_, result)| goodput_mbit_s(result)));
-        let possible_mbit_s = self.possible(Growth::of(variant), results);
+        let oracle_mbit_s = self.possible(Growth::of(variant), results);
         let runs: Vec<RunSummary> =
             finished.iter().map(|(seed, result)| RunSummary::new(*seed, plan, result)).collect();
         Row {
             variant: variant.name.clone(),
             goodput_mbit_s: goodput,
             of_in_order: share(goodput.mean, in_order),
-            possible_mbit_s,
-            of_possible: share(goodput.mean, possible_mbit_s),
+            oracle_mbit_s,
+            of_oracle: share(goodput.mean, oracle_mbit_s),
             fell_back: fell_back.unwrap_or_default(),
             shown: shown(&runs),
             runs,
@@ -286,7 +286,7 @@ impl Experiment {
         let oracle = self.oracle(growth);
         let of_oracle = self.jobs.iter().zip(results).filter(|(job, _)| job.purpose == oracle);
         let finished: Vec<&RunResult> = of_oracle.filter_map(|(_, result)| result.as_ref()).collect();
-        let fell_back = fall_backs(self.references.oracle(growth), &self.setup.plan, finished.first()?)?;
+        let fell_back = fallbacks(self.references.oracle(growth), &self.setup.plan, finished.first()?)?;
         fell_back.is_empty().then(|| Estimate::of(finished.into_iter().map(goodput_mbit_s)).mean)
     }
 }
@@ -301,10 +301,10 @@ fn shown(runs: &[RunSummary]) -> BTreeMap<String, f64> {
 }
 
 /// What `variant` did without. None if no flow used it, because flows with their own variant are not considered.
-pub(crate) fn fall_backs(variant: &NamedVariant, plan: &Plan, result: &RunResult) -> Option<Vec<String>> {
+pub(crate) fn fallbacks(variant: &NamedVariant, plan: &Plan, result: &RunResult) -> Option<Vec<String>> {
     let is_fixed: Vec<bool> = plan.workloads().map(|(group, _)| group.variant.is_some()).collect();
     let flow = result.flows.iter().find(|flow| !is_fixed[flow.group as usize])?;
-    Some(variant.fall_backs(&flow.last))
+    Some(variant.fallbacks(&flow.last))
 }
 
 impl Row {
@@ -364,7 +364,7 @@ mod tests {
         assert_eq!(jobs, 1 + 2 * (4 + 4));
         let of = |found: &Comparison, name: &str| {
             let row = found.variants.iter().find(|row| row.variant == name).unwrap();
-            (row.goodput_mbit_s.mean, row.possible_mbit_s, row.of_possible)
+            (row.goodput_mbit_s.mean, row.oracle_mbit_s, row.of_oracle)
         };
         let (_, limits) =
             comparison("two-paths-50ms", &["oracle", "oracle-reno", "oracle-bbr", "oracle-bbr1"], 1, false);
@@ -390,11 +390,7 @@ mod tests {
             (&["rack", "oracle"], 1, false, 1 + 4, false),
         ] {
             let (found, comparison) = comparison("clean", variants, flows, oracle);
-            assert_eq!(
-                (found, comparison.variants[0].of_possible.is_some()),
-                (jobs, has_limit),
-                "{variants:?} {flows}"
-            );
+            assert_eq!((found, comparison.variants[0].of_oracle.is_some()), (jobs, has_limit), "{variants:?} {flows}");
         }
     }
 
@@ -408,7 +404,7 @@ mod tests {
         let options = CompareOptions { scenario, variants: vec!["newreno".to_owned()], seeds: Some(1), oracle: true };
         let stop = AtomicBool::new(false);
         let comparison = Experiment::new(&options).unwrap().run(|job| Ok::<_, Error>(job.simulate(&stop))).unwrap();
-        assert_eq!(comparison.variants[0].possible_mbit_s, None);
+        assert_eq!(comparison.variants[0].oracle_mbit_s, None);
         assert!(comparison.variants[0].goodput_mbit_s.mean > 0.0);
     }
 }

@@ -38,9 +38,9 @@ impl NamedVariant {
     }
 
     /// What it does without because the other end does not support it; empty before there is a connection.
-    pub fn fall_backs(&self, info: &Info) -> Vec<String> {
+    pub fn fallbacks(&self, info: &Info) -> Vec<String> {
         if info.state >= reknit_tcp::State::Established {
-            rules::fall_backs(&self.composition, info)
+            rules::fallbacks(&self.composition, info)
         } else {
             Vec::new()
         }

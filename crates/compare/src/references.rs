@@ -16,7 +16,7 @@ pub(crate) enum Purpose {
     /// The goodput of `sack` without reordering.
     InOrder,
     /// The goodput of the oracle with this growth.
-    Possible(Growth),
+    Oracle(Growth),
     /// The variant with this index.
     Variant(usize),
 }
@@ -92,7 +92,7 @@ impl References {
     pub(crate) fn variant<'a>(&'a self, purpose: Purpose, variants: &'a [NamedVariant]) -> &'a NamedVariant {
         match purpose {
             Purpose::InOrder => &self.in_order,
-            Purpose::Possible(growth) => self.oracle(growth),
+            Purpose::Oracle(growth) => self.oracle(growth),
             Purpose::Variant(i) => &variants[i],
         }
     }

@@ -11,7 +11,7 @@ use reknit_units::Duration;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::experiment::fall_backs;
+use crate::experiment::fallbacks;
 use crate::setup::Setup;
 use crate::{Error, NamedVariant, RunSummary, ScenarioOptions, named_variant};
 
@@ -128,7 +128,7 @@ pub fn simulate(options: &SimulateOptions, stop: &AtomicBool) -> Result<Option<T
         duration_s: setup.duration.as_secs_f64(),
         warm_up_s: setup.plan.warm_up.as_secs_f64(),
         run: RunSummary::new(options.seed, &setup.plan, &result).with(&meter, &result),
-        fell_back: fall_backs(&variant, &setup.plan, &result).unwrap_or_default(),
+        fell_back: fallbacks(&variant, &setup.plan, &result).unwrap_or_default(),
         warnings: setup.warnings(),
         series: Series::of(&result.flows),
         variant: variant.name,

@@ -36,13 +36,13 @@ impl KeyError {
 
     /// Replaces the message by what `tell` makes of it.
     #[must_use]
-    pub fn told(self, tell: impl FnOnce(String) -> String) -> KeyError {
+    pub fn map_message(self, tell: impl FnOnce(String) -> String) -> KeyError {
         KeyError { message: tell(self.message), ..self }
     }
 
     /// Sets the key if there is none.
     #[must_use]
-    pub fn or_about(self, key: impl FnOnce() -> String) -> KeyError {
+    pub fn with_default_key(self, key: impl FnOnce() -> String) -> KeyError {
         if self.key.is_empty() { KeyError { key: key(), ..self } } else { self }
     }
 
@@ -107,14 +107,14 @@ impl InputError {
 
     /// Adds an argument that can be given instead.
     #[must_use]
-    pub fn or_give(self, argument: &'static str) -> InputError {
+    pub fn with_alternative(self, argument: &'static str) -> InputError {
         InputError { alternative: Some(argument), ..self }
     }
 
     /// Replaces the message by what `tell` makes of it.
     #[must_use]
-    pub fn told(self, tell: impl FnOnce(String) -> String) -> InputError {
-        InputError { error: self.error.told(tell), ..self }
+    pub fn map_message(self, tell: impl FnOnce(String) -> String) -> InputError {
+        InputError { error: self.error.map_message(tell), ..self }
     }
 
     /// Changes the location to the file `outer`, which contains this input under `key`.
@@ -187,7 +187,7 @@ impl fmt::Display for Printable<'_> {
 }
 
 /// Removes the names of Rust's types from the `message` of a deserializer.
-pub(crate) fn in_words(message: &str) -> String {
+pub(crate) fn humanize_serde(message: &str) -> String {
     let mut words = message.to_owned();
     for (types, meaning) in [(&["u8", "u16", "u32", "u64", "usize"][..], "a whole number"), (&["f64"], "a number")] {
         for name in types {
@@ -207,7 +207,7 @@ mod tests {
         let error = InputError::of_argument("duration", "0 s", "must be more than 0");
         assert_eq!(error.to_string(), "duration = 0 s: must be more than 0");
         assert_eq!(error.worded(flag), "--duration 0 s: must be more than 0");
-        let error = KeyError::new("path", "missing; name one here").at("s.toml").or_give("path");
+        let error = KeyError::new("path", "missing; name one here").at("s.toml").with_alternative("path");
         assert_eq!(error.worded(flag), "s.toml: path: missing; name one here, or give --path");
         assert_eq!(InputError::new(Location::Line("p.toml".to_owned(), 3), "broken").to_string(), "p.toml:3: broken");
     }
@@ -216,7 +216,7 @@ mod tests {
     fn keys_are_named_from_the_outermost_in() {
         let error = KeyError::new("delay", "wrong").inside("link").inside("forward");
         assert_eq!(error.to_string(), "forward.link.delay: wrong");
-        assert_eq!(KeyError::new("", "wrong").or_about(|| "rate".to_owned()).to_string(), "rate: wrong");
+        assert_eq!(KeyError::new("", "wrong").with_default_key(|| "rate".to_owned()).to_string(), "rate: wrong");
         assert_eq!(KeyError::new("mss", "too small").of_value(7).inside("tcp").to_string(), "tcp.mss = 7: too small");
     }
 
@@ -239,7 +239,7 @@ mod tests {
     #[test]
     fn messages_do_not_name_types() {
         assert_eq!(
-            in_words("invalid type: string \"y\", expected u16"),
+            humanize_serde("invalid type: string \"y\", expected u16"),
             "invalid type: string \"y\", expected a whole number"
         );
     }

@@ -64,7 +64,7 @@ pub fn read<T: DeserializeOwned>(table: Table) -> Result<T, KeyError> {
     serde_path_to_error::deserialize(Value::Table(table)).map_err(|error| {
         let path = error.path().to_string();
         let key = if path == "." { String::new() } else { path };
-        KeyError::new(key, error::in_words(&error.into_inner().message().trim().replace('\n', " ")))
+        KeyError::new(key, error::humanize_serde(&error.into_inner().message().trim().replace('\n', " ")))
     })
 }
 

@@ -6,7 +6,7 @@ const TCP: u8 = 6;
 const ICMP_V6: u8 = 58;
 
 /// Sets the checksums of an IPv4 header, and of a TCP segment or an ICMP message in a packet.
-pub(crate) fn mend(packet: &mut [u8]) {
+pub(crate) fn fix(packet: &mut [u8]) {
     match packet.first().map(|first| first >> 4) {
         Some(4) => mend_v4(packet),
         Some(6) if packet.len() >= 40 => {

@@ -15,7 +15,7 @@ pub(crate) fn run(data: &[u8]) {
     let Some((how, bytes)) = data.split_first() else { return };
     let mut packet = bytes.to_vec();
     if how & 1 == 0 {
-        checksums::mend(&mut packet);
+        checksums::fix(&mut packet);
     }
     if let Ok(decoded) = Decoded::read_verified(&packet) {
         assert_eq!(endpoints(&packet), Some(decoded.endpoints));

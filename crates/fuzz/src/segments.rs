@@ -26,7 +26,7 @@ impl Expected {
 }
 
 /// A segment that differs from what is expected in some fields.
-pub(crate) fn made_up(input: &mut Input<'_>, expected: &Expected) -> Segment {
+pub(crate) fn mutated(input: &mut Input<'_>, expected: &Expected) -> Segment {
     let changed = input.u8();
     let has = |bit: u8| changed >> bit & 1 == 1;
     let mut segment = Segment {

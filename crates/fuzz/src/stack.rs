@@ -9,13 +9,13 @@ use std::net::{IpAddr, SocketAddr};
 use reknit_stack::{Event, ListenOptions, ListenerId, Options, Shutdown, SocketId, SocketOptions, Stack, Transmit};
 use reknit_tcp::Segment;
 use reknit_tcp::segment::Flags;
-use reknit_testkit::recipe::live;
+use reknit_testkit::mixed_composition::live;
 use reknit_units::{Bytes, Duration, Instant};
 use reknit_wire::{Decoded, Endpoints, Icmp, IcmpKind, encode};
 
 use crate::checksums;
 use crate::input::Input;
-use crate::segments::{Expected, made_up};
+use crate::segments::{Expected, mutated};
 
 /// The most operations of an input.
 const MOST_OPERATIONS: usize = 2000;
@@ -101,7 +101,7 @@ impl Host {
     /// Any bytes.
     fn packet(&mut self, input: &mut Input<'_>, how: usize) {
         let mut packet = input.bytes(8 + how * 16).to_vec();
-        checksums::mend(&mut packet);
+        checksums::fix(&mut packet);
         self.stack.on_packet(self.now, &packet);
     }
 
@@ -146,7 +146,7 @@ impl Host {
 
     fn attack(&mut self, input: &mut Input<'_>, which: usize) {
         let Some(last) = self.flow(which) else { return };
-        let segment = made_up(input, &Expected::after(&last.segment));
+        let segment = mutated(input, &Expected::after(&last.segment));
         self.deliver(last.endpoints.reversed(), &segment);
     }
 

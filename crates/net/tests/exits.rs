@@ -155,7 +155,7 @@ fn the_process_exits_and_has_been_told_what_is_lost() {
         let (bytes, fins, reported) = run("exit", 5, Duration::from_millis(300)).await?;
         let lost = reported.expect("the child has asked");
         assert!(lost > 0 && bytes + lost >= 5 * LEN, "{bytes} arrived, {lost} were reported");
-        assert_eq!(fins, 0, "the peers hear nothing");
+        assert_eq!(fins, 0, "the peers take_sent nothing");
         Ok(())
     });
 }

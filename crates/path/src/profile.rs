@@ -224,7 +224,7 @@ fn stage(mut table: Table) -> Result<Named, KeyError> {
         let what = if kind.is_empty() { "missing".to_owned() } else { format!("unknown kind of stage `{kind}`") };
         return Err(KeyError::new("kind", format!("{what}; allowed are {}", known.join(", "))));
     };
-    let spec = read(table).map_err(|error| error.told(|message| format!("{message} ({kind} stage)")))?;
+    let spec = read(table).map_err(|error| error.map_message(|message| format!("{message} ({kind} stage)")))?;
     Ok(Named { name: if name.is_empty() { kind } else { name }, spec })
 }
 

@@ -175,7 +175,7 @@ impl Plan {
     }
 
     fn no_path(&self) -> InputError {
-        KeyError::new("path", "missing; name one here").at(&self.location).or_give("path")
+        KeyError::new("path", "missing; name one here").at(&self.location).with_alternative("path")
     }
 
     /// The file with this name in the folder of the plan, if there is one.

@@ -11,15 +11,15 @@ use reknit_tcp::experiment::{AckOrdinal, Dropped, Experiment};
 use reknit_tcp::seams::Seam;
 use reknit_tcp::segment::{Flags, SackBlock, SackBlocks, Timestamps};
 use reknit_tcp::{Segment, SeqNum, State};
+use reknit_testkit::mixed_composition::{MixedComposition, live};
 use reknit_testkit::network::{Case, Model, Polling, case};
 use reknit_testkit::peer::Peer;
-use reknit_testkit::recipe::{Recipe, live};
 use reknit_units::{Bytes, Capacity, Segments};
 use reknit_variants::Composition;
 
-fn recipe() -> impl Strategy<Value = Recipe> {
+fn mixed_composition() -> impl Strategy<Value = MixedComposition> {
     let part = (0..Seam::ALL.len(), 0..live().len());
-    (0..live().len(), prop::collection::vec(part, 0..10)).prop_map(|(base, parts)| Recipe { base, parts })
+    (0..live().len(), prop::collection::vec(part, 0..10)).prop_map(|(base, parts)| MixedComposition { base, parts })
 }
 
 /// A random network, which may also mark packets.
@@ -58,8 +58,8 @@ fn every_combination_that_the_rules_allow_works_as_a_tcp() {
     let config = Runner { cases, failure_persistence: None, max_shrink_iters: 3000, ..Runner::default() };
     let mut runner = TestRunner::new_with_rng(config, TestRng::from_seed(RngAlgorithm::ChaCha, &seed));
     let whole = std::cell::Cell::new(0);
-    let result = runner.run(&([recipe(), recipe()], any_case()), |(recipes, case)| {
-        let compositions = recipes.each_ref().map(Recipe::composition);
+    let result = runner.run(&([mixed_composition(), mixed_composition()], any_case()), |(recipes, case)| {
+        let compositions = recipes.each_ref().map(MixedComposition::composition);
         let arrived = play(&case, compositions.each_ref()).map_err(|error| {
             let [first, second] = compositions.each_ref().map(describe);
             TestCaseError::fail(format!("{error}\n  first\n{first}\n  second\n{second}\n"))
@@ -214,25 +214,26 @@ fn no_peer_can_break_a_connection() {
     let mut runner = TestRunner::new_with_rng(config, TestRng::from_seed(RngAlgorithm::ChaCha, &seed));
     let options = (any::<[bool; 4]>(), 1..12u32, prop_oneof![2000..20_000u64, Just(1 << 20)]);
     let words = prop::collection::vec(word(), 1..80);
-    let result = runner.run(&(recipe(), options, words), |(recipe, (flags, window, buffer), words)| {
-        let composition = recipe.composition();
-        let [sack, timestamps, ecn, nagle] = flags;
-        let config = Config {
-            sack,
-            dsack: sack,
-            timestamps,
-            ecn,
-            nagle,
-            initial_window: Segments(window),
-            receive_buffer: Capacity::Bytes(Bytes(buffer)),
-            ..Config::default()
-        };
-        let listens = std::panic::AssertUnwindSafe(|| listen(&composition, config, &words));
-        std::panic::catch_unwind(listens).map_err(|panic| {
-            let message = panic.downcast_ref::<String>().cloned().unwrap_or_default();
-            TestCaseError::fail(format!("{message}\n{}\n", describe(&composition)))
-        })
-    });
+    let result =
+        runner.run(&(mixed_composition(), options, words), |(mixed_composition, (flags, window, buffer), words)| {
+            let composition = mixed_composition.composition();
+            let [sack, timestamps, ecn, nagle] = flags;
+            let config = Config {
+                sack,
+                dsack: sack,
+                timestamps,
+                ecn,
+                nagle,
+                initial_window: Segments(window),
+                receive_buffer: Capacity::Bytes(Bytes(buffer)),
+                ..Config::default()
+            };
+            let listens = std::panic::AssertUnwindSafe(|| listen(&composition, config, &words));
+            std::panic::catch_unwind(listens).map_err(|panic| {
+                let message = panic.downcast_ref::<String>().cloned().unwrap_or_default();
+                TestCaseError::fail(format!("{message}\n{}\n", describe(&composition)))
+            })
+        });
     if let Err(error) = result {
         panic!("{error}");
     }

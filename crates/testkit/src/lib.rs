@@ -7,9 +7,9 @@ pub mod bottleneck;
 pub mod flight;
 pub mod fragments;
 pub mod machine;
+pub mod mixed_composition;
 pub mod network;
 pub mod peer;
-pub mod recipe;
 
 use std::collections::BTreeSet;
 use std::sync::Arc;

@@ -179,7 +179,7 @@ impl Peer {
             peer.at(100_000);
         }
         assert_eq!(peer.state(), state);
-        peer.hear();
+        peer.take_sent();
         peer
     }
 
@@ -230,15 +230,15 @@ impl Peer {
     }
 
     /// What the connection has sent since the last call.
-    pub fn hear(&mut self) -> Vec<String> {
+    pub fn take_sent(&mut self) -> Vec<String> {
         self.take().iter().map(brief).collect()
     }
 
     /// The peer sends `segment`. Returns the answer.
     pub fn exchange(&mut self, segment: Segment) -> Vec<String> {
-        self.hear();
+        self.take_sent();
         self.send(segment);
-        self.hear()
+        self.take_sent()
     }
 
     /// The segments that the connection has sent since the last call.
@@ -264,7 +264,7 @@ impl Peer {
     }
 
     /// What the connection has sent since the last call, each with its time in milliseconds.
-    pub fn hear_when(&mut self) -> Vec<(u64, String)> {
+    pub fn take_sent_timed(&mut self) -> Vec<(u64, String)> {
         let start = Instant::ZERO + Duration::from_millis(u64::from(START_MS));
         self.heard.drain(..).map(|(at, segment)| (at.since(start).as_millis(), brief(&segment))).collect()
     }

@@ -123,7 +123,7 @@ fn unheard_response(parts: &[(Seam, Part)]) -> Option<String> {
 }
 
 /// What happens instead of each need of a variant that the two ends did not agree on: one line for each unmet need.
-pub fn fall_backs(composition: &Composition, info: &Info) -> Vec<String> {
+pub fn fallbacks(composition: &Composition, info: &Info) -> Vec<String> {
     unmet(composition, |need| !need.is_met(info))
 }
 

@@ -348,8 +348,8 @@ fn a_feature_without_an_agreement_is_reported() {
     let composition = Composition { header_support: vec![field], ..Composition::default() };
     let info = Info { sack: true, ..alone() };
     let line = "without `ordinals` in the experimental option, everything that depends on it is off";
-    assert_eq!(rules::fall_backs(&composition, &info), [line]);
-    assert_eq!(rules::fall_backs(&composition, &Info { features: Features::ORDINALS, ..info }), [""; 0]);
+    assert_eq!(rules::fallbacks(&composition, &info), [line]);
+    assert_eq!(rules::fallbacks(&composition, &Info { features: Features::ORDINALS, ..info }), [""; 0]);
     assert_eq!(rules::possible_fall_backs(&composition).last().unwrap(), line);
 }
 
@@ -363,7 +363,7 @@ fn alone() -> Info {
 #[test]
 fn each_unmet_need_is_reported_with_what_happens_instead() {
     let composition = particular(LimitedTransmit::Off {});
-    let lines = rules::fall_backs(&composition, &Info { sack: false, timestamps: false, ..alone() });
+    let lines = rules::fallbacks(&composition, &Info { sack: false, timestamps: false, ..alone() });
     assert_eq!(
         lines,
         [
@@ -371,5 +371,5 @@ fn each_unmet_need_is_reported_with_what_happens_instead() {
             "without timestamps, it guesses"
         ]
     );
-    assert_eq!(rules::fall_backs(&composition, &Info { sack: true, timestamps: true, ..alone() }), [""; 0]);
+    assert_eq!(rules::fallbacks(&composition, &Info { sack: true, timestamps: true, ..alone() }), [""; 0]);
 }

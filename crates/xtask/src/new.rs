@@ -26,7 +26,7 @@ pub fn variant(root: &Path, family: &str, name: &str) -> Result<Vec<PathBuf>, St
     let test = variants.join(format!("tests/vectors/{module}.rs"));
     for file in [&source, &test] {
         if root.join(file).exists() {
-            return Err(format!("{}: it exists", file.display()));
+            return Err(format!("{}: already exists", file.display()));
         }
     }
     let edit = |file: &str, edit: &dyn Fn(&str) -> Option<String>| {
@@ -67,6 +67,7 @@ fn algorithm(template: &str, name: &str) -> String {
 }
 
 fn worked_example(template: &str, family: &str, name: &str, module: &str) -> String {
+    // Lines that only the unregistered template needs.
     let is_of_the_template = |line: &&str| {
         ["The template is in no list", "DupThresh", "Composition", "use reknit_variants::"]
             .iter()
@@ -79,7 +80,7 @@ fn worked_example(template: &str, family: &str, name: &str, module: &str) -> Str
         .replace("config, vector}", "config, variant, vector}")
 }
 
-/// The text with a line for `module` among those of the other modules, which are sorted.
+/// Inserts `mod module;` in sort order.
 fn with_module(text: &str, keyword: &str, module: &str) -> Option<String> {
     let name = |line: &str| {
         let declared = line.strip_suffix(';').filter(|line| !line.starts_with(char::is_whitespace))?;
@@ -122,7 +123,7 @@ const {constant}: Variant = Variant {{
     ))
 }
 
-/// The lists of algorithms with a threshold more.
+/// Adds the algorithm to the list of `DupThresh`.
 fn with_algorithm(text: &str, family: &str, name: &str, module: &str) -> Option<String> {
     let list = "        dup_thresh: one DupThresh {\n";
     let (before, after) = text.split_once(list)?;

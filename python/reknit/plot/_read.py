@@ -19,7 +19,7 @@ Columns = dict[str, list[Any]]
 _NAMES = {
     "goodput_mbit_s": "goodput (Mbit/s)",
     "of_in_order": "goodput, share of in-order",
-    "of_possible": "goodput, share of the oracle's",
+    "of_oracle": "goodput, share of the oracle's",
     "false_window_cuts": "false window cuts",
     "wait_p50_ms": "wait at the receiver, median (ms)",
     "wait_p99_ms": "wait at the receiver, 99 % (ms)",

@@ -67,7 +67,7 @@ def comparison() -> None:
         both = matrix("--seed", REPORT, *PATHS, "--variants", ",".join(COMPARED), "--variant-file", str(file))
     names = {name: f"`{name}`" for name in COMPARED[:1]}
     names |= {"without-timestamps": "`reknit` without timestamps"} | {name: f"`{name}`" for name in COMPARED[1:]}
-    shares = both["of_possible"]
+    shares = both["of_oracle"]
     count = {lossy: len(shares["reknit", lossy]) for lossy in (False, True)}
     print("## Comparison\n\nGoodput as a share of what the oracle with the same growth reaches:\n")
     print(f"{count[False]} paths that lose packets only in queues:\n")
@@ -133,7 +133,7 @@ def ablations() -> None:
             file = Path(folder) / f"v{number}.toml"
             file.write_text(f'name = "v{number}"\nbase = "reknit"\n{change}\n')
             files += ["--variant-file", str(file)]
-        shares = matrix("--seed", DEVELOPMENT, *PATHS, "--variants", "oracle", *files)["of_possible"]
+        shares = matrix("--seed", DEVELOPMENT, *PATHS, "--variants", "oracle", *files)["of_oracle"]
         for number, name in enumerate(ABLATIONS):
             lossless, lossy = (shares[f"v{number}", kind] for kind in (False, True))
             rows.append([*lossless_row(name, lossless)[:3], *lossy_row(name, lossy)[1:3]])

@@ -97,11 +97,11 @@ Shares = dict[tuple[str, bool], dict[str, float]]
 
 
 def matrix(*arguments: str, seeds: int = 2) -> dict[str, Shares]:
-    """Run `reknit matrix`. Return `of_possible` and `of_in_order` of each variant by path, lossless and lossy apart."""
+    """Run `reknit matrix`. Return `of_oracle` and `of_in_order` of each variant by path, lossless and lossy apart."""
     result = json.loads(run("matrix", *arguments, "--duration", "30 s", "--seeds", str(seeds), "--json"))
     lossy = {path["path"]: path["lossy"] for path in result["paths"]}
     shares: dict[str, Shares] = {}
-    for of in ("of_possible", "of_in_order"):
+    for of in ("of_oracle", "of_in_order"):
         runs: dict[tuple[str, bool], dict[str, list[float]]] = {}
         for one in result["runs"]:
             by_path = runs.setdefault((one["variant"], lossy[one["path"]]), {})

@@ -16,7 +16,10 @@ use crate::{Failure, output};
 pub(super) fn write(to: &Path, capture: &Path, analysis: &Analysis, events: Events) -> Result<(), Failure> {
     let (events, left_out) = events.counted(analysis);
     if left_out > 0 {
-        output::say(format_args!("warning: {}: {left_out} verdicts have no comment: there are too many", to.display()));
+        output::note(format_args!(
+            "warning: {}: {left_out} verdicts have no comment: there are too many",
+            to.display()
+        ));
     }
     let failed = |error: io::Error| Failure::of_file(to.display(), &error);
     let mut copy = Copy::create(to).map_err(failed)?;

@@ -45,7 +45,7 @@ pub(super) fn run(args: &Args) -> Result<bool, Failure> {
     }
     let report = matched.report(files.map(|file| file.display().to_string()));
     for warning in &report.warnings {
-        output::say(format_args!("warning: {warning}"));
+        output::note(format_args!("warning: {warning}"));
     }
     if let Some(to) = &args.path {
         write_path(&matched, to)?;

@@ -193,7 +193,7 @@ pub(crate) fn read(
         analysis.refuse_without_tcp().map_err(Failure::Failed)?;
     }
     for warning in &analysis.warnings {
-        output::say(format_args!("warning: {}: {warning}", analysis.file));
+        output::note(format_args!("warning: {}: {warning}", analysis.file));
     }
     Ok((analysis, journeys))
 }

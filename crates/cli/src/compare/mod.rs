@@ -72,7 +72,7 @@ enum Side {
 pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     let experiments = experiments(args)?;
     let stop = output::on_interrupt();
-    let began = clock();
+    let started = clock();
     let jobs: usize = experiments.iter().map(|experiment| experiment.jobs.len()).sum();
     let bar = output::progress(jobs as u64, "simulating", args.quiet);
     let mut comparisons: Vec<Comparison> = Vec::new();
@@ -89,9 +89,9 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     }
     bar.finish_and_clear();
     for row in comparisons.iter().flat_map(|comparison| &comparison.variants) {
-        output::tell_of_fall_back(&row.variant, &row.fell_back);
+        output::warn_fallbacks(&row.variant, &row.fell_back);
     }
-    show::show(args, &comparisons, began)
+    show::show(args, &comparisons, started)
 }
 
 /// One experiment for each path. All names are resolved before the first run.
@@ -105,7 +105,7 @@ fn experiments(args: &Args) -> Result<Vec<Experiment>, Failure> {
     let paths = names::expand_paths(&args.path)?.into_iter().map(PathSource::Given).collect();
     let experiments = Experiment::on_paths(&options, paths)?;
     for warning in Experiment::all_warnings(&experiments) {
-        output::say(format_args!("warning: {warning}"));
+        output::note(format_args!("warning: {warning}"));
     }
     Ok(experiments)
 }

@@ -7,16 +7,16 @@ use super::Args;
 use crate::table::{self, Align, Column, Screen};
 use crate::{Failure, output};
 
-pub(super) fn show(args: &Args, comparisons: &[Comparison], began: std::time::Instant) -> Result<(), Failure> {
+pub(super) fn show(args: &Args, comparisons: &[Comparison], started: std::time::Instant) -> Result<(), Failure> {
     if args.json {
         output::print(&(json(comparisons)? + "\n"))?;
     } else if args.csv {
         output::print(&csv(comparisons))?;
     } else {
-        let (screen, took) = (Screen::stdout(), began.elapsed());
+        let (screen, took) = (Screen::stdout(), started.elapsed());
         let finished = comparisons.iter().filter(|comparison| !comparison.variants.is_empty());
-        let shown: Vec<String> = finished.map(|comparison| people(comparison, screen)).collect();
-        output::print(&(shown.join("\n\n") + "\n" + &foot(comparisons, screen, took)))?;
+        let shown: Vec<String> = finished.map(|comparison| render_text(comparison, screen)).collect();
+        output::print(&(shown.join("\n\n") + "\n" + &footer(comparisons, screen, took)))?;
     }
     if comparisons.iter().all(|comparison| comparison.complete) {
         return Ok(());
@@ -24,7 +24,7 @@ pub(super) fn show(args: &Args, comparisons: &[Comparison], began: std::time::In
     let sum = |count: fn(&Comparison) -> usize| comparisons.iter().map(count).sum::<usize>();
     let finished = sum(|comparison| comparison.variants.iter().map(|row| row.runs.len()).sum());
     let wanted = sum(|comparison| comparison.runs_asked);
-    output::say(format_args!("interrupted: showing the {finished} of {wanted} runs that finished"));
+    output::note(format_args!("interrupted: showing the {finished} of {wanted} runs that finished"));
     Err(Failure::Interrupted)
 }
 
@@ -37,19 +37,19 @@ fn json(comparisons: &[Comparison]) -> Result<String, Failure> {
     text.map_err(|error| Failure::Failed(error.to_string()))
 }
 
-fn people(comparison: &Comparison, screen: Screen) -> String {
+fn render_text(comparison: &Comparison, screen: Screen) -> String {
     let in_order = comparison.in_order_mbit_s.map_or("-".to_owned(), output::number);
     let title = format!("{}; in order {in_order} Mbit/s", output::title(&comparison.path, &comparison.description));
     format!("{}\n\n{}", table::wrap(&title, screen.text_width(), 2), table::render(&table_columns(comparison), screen))
 }
 
 /// The line below the tables.
-fn foot(comparisons: &[Comparison], screen: Screen, took: std::time::Duration) -> String {
+fn footer(comparisons: &[Comparison], screen: Screen, took: std::time::Duration) -> String {
     let Some(first) = comparisons.first() else { return String::new() };
     let rows = comparisons.iter().flat_map(|comparison| &comparison.variants);
     let simulated: f64 = rows.clone().map(|row| row.runs.len() as f64 * first.duration_s).sum();
     let seeds = comparisons.iter().all(|comparison| comparison.complete).then_some(first.seeds as usize);
-    let foot = format!(
+    let footer = format!(
         "{} {} s each, {} s of traffic in {:.2} s. reknit {}. All fields: --json. Packets: --pcap FILE.",
         output::legend(seeds, &mut rows.map(|row| &row.goodput_mbit_s)),
         output::count(first.duration_s),
@@ -57,7 +57,7 @@ fn foot(comparisons: &[Comparison], screen: Screen, took: std::time::Duration) -
         took.as_secs_f64(),
         first.reknit
     );
-    table::wrap(&foot, screen.text_width(), 0) + "\n"
+    table::wrap(&footer, screen.text_width(), 0) + "\n"
 }
 
 /// The columns of the table.
@@ -65,7 +65,7 @@ pub(crate) fn table_columns(comparison: &Comparison) -> Vec<Column> {
     let left = |title, cell: fn(&Row) -> String| Column::of(title, 0, Align::Left, &comparison.variants, cell);
     let right =
         |title, rank, cell: fn(&Row) -> String| Column::of(title, rank, Align::Right, &comparison.variants, cell);
-    let share = |share: Option<f64>| share.map_or("-".to_owned(), output::per_cent);
+    let ratio = |ratio: Option<f64>| ratio.map_or("-".to_owned(), output::per_cent);
     let mut columns = vec![left("variant", |row| row.variant.clone())];
     if !comparison.complete {
         let seeds = comparison.seeds;
@@ -73,9 +73,9 @@ pub(crate) fn table_columns(comparison: &Comparison) -> Vec<Column> {
         columns.push(Column::of("runs", 1, Align::Right, &comparison.variants, runs));
     }
     columns.push(right("Mbit/s", 0, |row| output::estimate(&row.goodput_mbit_s)));
-    columns.push(Column::of("of in-order", 0, Align::Right, &comparison.variants, |row| share(row.of_in_order)));
-    if comparison.variants.iter().any(|row| row.of_possible.is_some()) {
-        columns.push(Column::of("of oracle", 1, Align::Right, &comparison.variants, |row| share(row.of_possible)));
+    columns.push(Column::of("of in-order", 0, Align::Right, &comparison.variants, |row| ratio(row.of_in_order)));
+    if comparison.variants.iter().any(|row| row.of_oracle.is_some()) {
+        columns.push(Column::of("of oracle", 1, Align::Right, &comparison.variants, |row| ratio(row.of_oracle)));
     }
     columns.extend([
         right("retransmitted", 2, |row| output::per_cent(row.share(|r| r.retransmissions.total, |r| r.segments_sent))),
@@ -107,7 +107,7 @@ fn extra_columns(comparison: &Comparison) -> Vec<Column> {
         columns.push(right("completion p99", |row| milliseconds(of_transactions(row, |t| t.p99_ms))));
     }
     if has(|run| run.groups.iter().any(|group| group.variant.is_some())) {
-        columns.push(right("others' Mbit/s", |row| output::number(row.mean(goodput_of_others))));
+        columns.push(right("competing Mbit/s", |row| output::number(row.mean(competing_goodput))));
     }
     if comparison.flows > 1 {
         columns.push(right("Jain", |row| format!("{:.3}", row.mean(|run| run.jain))));
@@ -119,20 +119,20 @@ fn milliseconds(ms: f64) -> String {
     output::milliseconds(Duration::from_secs_f64(ms / 1e3))
 }
 
-/// Mean over the runs in which a transaction ended: the others have no completion time.
+/// Mean over the runs with completed transactions: the others have no completion time.
 fn of_transactions(row: &Row, value: fn(&Completions) -> f64) -> f64 {
     Estimate::of(row.runs.iter().filter_map(|run| run.transactions.as_ref()).map(value)).mean
 }
 
-/// Goodput of the flows with a variant of their own.
-fn goodput_of_others(run: &RunSummary) -> f64 {
+/// Goodput of the competing flows: those with a variant of their own.
+fn competing_goodput(run: &RunSummary) -> f64 {
     run.groups.iter().filter(|group| group.variant.is_some()).map(|group| group.goodput_mbit_s).sum()
 }
 
 fn csv(comparisons: &[Comparison]) -> String {
     let runs = comparisons.iter().flat_map(|comparison| &comparison.variants).flat_map(|row| &row.runs);
     let numbers = [columns::counts(), columns::shown(runs)].concat();
-    let mut titles: Vec<&str> = vec!["path", "variant", "seed", "of_in_order", "of_possible"];
+    let mut titles: Vec<&str> = vec!["path", "variant", "seed", "of_in_order", "of_oracle"];
     titles.extend(numbers.iter().map(|column| column.name.as_str()));
     let mut lines = Vec::new();
     let rows = comparisons.iter().flat_map(|comparison| comparison.variants.iter().map(move |row| (comparison, row)));
@@ -143,7 +143,7 @@ fn csv(comparisons: &[Comparison]) -> String {
                 share.map_or(String::new(), |share| share.to_string())
             };
             let mut cells = vec![comparison.path.clone(), row.variant.clone(), run.seed.to_string()];
-            cells.extend([share(comparison.in_order_mbit_s), share(row.possible_mbit_s)]);
+            cells.extend([share(comparison.in_order_mbit_s), share(row.oracle_mbit_s)]);
             cells.extend(columns::cells(&numbers, run));
             lines.push(cells);
         }

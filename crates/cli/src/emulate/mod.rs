@@ -108,29 +108,29 @@ pub(crate) fn run(args: &Args) -> Result<u8, Failure> {
         capture_outside: args.pcap_outside.clone(),
         record: args.record.is_some(),
     };
-    let mut tell = |reading: Reading| output::say(format_args!("reknit: {}", show::reading(&reading)));
+    let mut tell = |reading: Reading| output::note(format_args!("reknit: {}", show::reading(&reading)));
     let listener = Listener {
         ready: &mut |ready| {
             if !args.quiet {
-                output::say(format_args!("reknit: {}", show::ready(&label, ready)));
+                output::note(format_args!("reknit: {}", show::ready(&label, ready)));
             }
         },
-        note: &mut |note| output::say(format_args!("note: {note}")),
+        note: &mut |note| output::note(format_args!("note: {note}")),
         meter: if args.meter { Some((METER, &mut tell)) } else { None },
     };
     let report = match emulate::run(&spec, listener) {
         Ok(report) => report,
         Err(error @ EmulateError::Command { .. }) => {
-            output::say(format_args!("error: {error}"));
+            output::note(format_args!("error: {error}"));
             return Ok(error.exit_code());
         }
         Err(error) => return Err(Failure::Failed(error.to_string())),
     };
     if !args.quiet {
-        output::say(show::summary(&label, args.seed, &report).trim_end());
+        output::note(show::summary(&label, args.seed, &report).trim_end());
     }
     if let Some(doubt) = report.punctuality.doubt() {
-        output::say(format_args!("warning: the machine could not keep up: {doubt}"));
+        output::note(format_args!("warning: the machine could not keep up: {doubt}"));
     }
     write_files(args, &label, &report)?;
     Ok(report.exit_code)
@@ -182,7 +182,7 @@ fn write_files(args: &Args, label: &str, report: &Report) -> Result<(), Failure>
             .map_err(|error| Failure::of_file(file.display(), &error))?;
         let left_out: u64 = report.records.iter().flatten().map(emulate::Record::left_out).sum();
         if left_out > 0 {
-            output::say(format_args!(
+            output::note(format_args!(
                 "warning: {}: the last {} packets are not recorded",
                 file.display(),
                 output::whole(left_out)

@@ -32,8 +32,8 @@ pub(super) fn run(
         .flat_map(|(seed, path)| senders.iter().map(move |sender| Job { path, sender, seed }))
         .collect();
     let bar = output::progress(jobs.len() as u64, "transferring live", args.quiet);
-    let left = Mutex::new(jobs.iter());
-    let next = || left.lock().unwrap_or_else(PoisonError::into_inner).next();
+    let remaining = Mutex::new(jobs.iter());
+    let next = || remaining.lock().unwrap_or_else(PoisonError::into_inner).next();
     let worker = || {
         let mut runs = Vec::new();
         while let Some(job) = next() {
@@ -45,20 +45,20 @@ pub(super) fn run(
         }
         Ok::<_, Failure>(runs)
     };
-    let at_once = args.jobs.unwrap_or(1);
+    let parallelism = args.jobs.unwrap_or(1);
     let results: Vec<Result<Vec<MatrixRun>, Failure>> = std::thread::scope(|scope| {
-        let workers: Vec<_> = (0..at_once).map(|_| scope.spawn(worker)).collect();
+        let workers: Vec<_> = (0..parallelism).map(|_| scope.spawn(worker)).collect();
         let joined = workers.into_iter().map(std::thread::ScopedJoinHandle::join);
         joined.map(|result| result.unwrap_or_else(|_| Err(Failure::Failed("a live run panicked".to_owned())))).collect()
     });
     bar.finish_and_clear();
     let mut runs: Vec<MatrixRun> = results.into_iter().collect::<Result<Vec<_>, _>>()?.into_iter().flatten().collect();
-    let place = |run: &MatrixRun| {
+    let sort_key = |run: &MatrixRun| {
         let sender = senders.iter().position(|sender| sender.to_string() == run.variant);
         let path = matrix.paths().iter().position(|path| path.name == run.path);
         (path, sender, run.seed)
     };
-    runs.sort_by_key(place);
+    runs.sort_by_key(sort_key);
     Ok(runs)
 }
 
@@ -69,16 +69,16 @@ fn transfer(
     stop: &AtomicBool,
 ) -> Result<Option<MatrixRun>, Failure> {
     let (path, sender) = (&matrix.paths()[job.path].name, job.sender.to_string());
-    let key = matrix.live_key(job.path, &ends(job.sender), job.seed);
-    if let Some(kept) = store.and_then(|store| store.get(&key)) {
-        return Ok(Some(MatrixRun::live(path, &sender, job.seed, kept.goodput_mbit_s, kept.doubt.clone())));
+    let key = matrix.live_key(job.path, &fingerprint(job.sender), job.seed);
+    if let Some(cached) = store.and_then(|store| store.get(&key)) {
+        return Ok(Some(MatrixRun::live(path, &sender, job.seed, cached.goodput_mbit_s, cached.doubt.clone())));
     }
     let outcome = match reknit_host::run(&spec(matrix, job), stop) {
         Ok(outcome) => outcome,
         Err(TestbedError::Cancelled) => return Ok(None),
         Err(error @ TestbedError::SetUp { .. }) => return Err(Failure::Failed(error.to_string())),
         Err(error) => {
-            output::say(format_args!("error: {path}, {sender}, seed {}: {error}", job.seed));
+            output::note(format_args!("error: {path}, {sender}, seed {}: {error}", job.seed));
             return Ok(None);
         }
     };
@@ -91,7 +91,7 @@ fn transfer(
 }
 
 /// What a live result depends on besides the path: the sender's parts, and the kernel.
-fn ends(sender: &Tcp) -> String {
+fn fingerprint(sender: &Tcp) -> String {
     let release = std::fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
     let sender = match sender {
         Tcp::Kernel(kernel) => kernel.to_string(),

@@ -113,7 +113,7 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
         return Ok(());
     }
     let kept = if store.is_some() { "; run it again with this store to resume" } else { "" };
-    output::say(format_args!("interrupted: showing the runs that finished{kept}"));
+    output::note(format_args!("interrupted: showing the runs that finished{kept}"));
     Err(Failure::Interrupted)
 }
 
@@ -121,7 +121,7 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
 fn who(args: &Args) -> Result<(Vec<Tcp>, Vec<NamedVariant>), Failure> {
     let customs = named_variant::load(&args.variant_file)?;
     for warning in customs.iter().flat_map(|custom| &custom.warnings) {
-        output::say(format_args!("warning: {warning}"));
+        output::note(format_args!("warning: {warning}"));
     }
     let mut names = ends::names("variants", &args.variants, &customs)?;
     if names.is_empty() {

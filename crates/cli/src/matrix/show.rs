@@ -13,11 +13,11 @@ pub(super) fn show(args: &Args, report: &MatrixReport) -> Result<(), Failure> {
     } else if args.csv {
         output::print(&csv(report))
     } else {
-        output::print(&people(report))
+        output::print(&render_text(report))
     }
 }
 
-fn people(report: &MatrixReport) -> String {
+fn render_text(report: &MatrixReport) -> String {
     let screen = Screen::stdout();
     let width = screen.text_width();
     let mut text = String::new();
@@ -59,8 +59,8 @@ fn columns(rows: &[&Shares]) -> Vec<Column> {
         columns.push(Column::of("run", 0, Align::Left, rows, how));
     }
     columns.extend(spread(rows, ["of in-order", "median", "min"], 0, |row| row.of_in_order));
-    if rows.iter().any(|row| row.of_possible.is_some()) {
-        columns.extend(spread(rows, ["of oracle", "median", "min"], 1, |row| row.of_possible));
+    if rows.iter().any(|row| row.of_oracle.is_some()) {
+        columns.extend(spread(rows, ["of oracle", "median", "min"], 1, |row| row.of_oracle));
     }
     columns
 }
@@ -80,7 +80,7 @@ fn spread(
 }
 
 fn csv(report: &MatrixReport) -> String {
-    let titles = ["path", "lossy", "variant", "live", "seed", "goodput_mbit_s", "of_in_order", "of_possible"];
+    let titles = ["path", "lossy", "variant", "live", "seed", "goodput_mbit_s", "of_in_order", "of_oracle"];
     let row = |run: &MatrixRun| {
         let lossy = report.paths.iter().any(|path| path.path == run.path && path.lossy);
         let share = |share: Option<f64>| share.map_or(String::new(), |share| share.to_string());
@@ -92,7 +92,7 @@ fn csv(report: &MatrixReport) -> String {
             run.seed.to_string(),
             run.goodput_mbit_s.to_string(),
             share(run.of_in_order),
-            share(run.of_possible),
+            share(run.of_oracle),
         ]
     };
     output::csv(titles, report.runs.iter().map(row))

@@ -69,12 +69,12 @@ fn whole_names(pieces: &[String]) -> Vec<String> {
 }
 
 /// Warns if a sender that waits meets a receiver that withholds ACKs.
-pub(super) fn warn_of_double_waits(pairs: &[(Tcp, Tcp)]) {
+pub(super) fn warn_if_both_ends_delay(pairs: &[(Tcp, Tcp)]) {
     for (sender, receiver) in pairs {
         if let (Tcp::Engine(_, at_sender), Tcp::Engine(_, at_receiver)) = (sender, receiver)
             && let Some(warning) = rules::between(at_sender, at_receiver)
         {
-            output::say(format_args!("warning: {sender} to {receiver}: {warning}"));
+            output::note(format_args!("warning: {sender} to {receiver}: {warning}"));
         }
     }
 }

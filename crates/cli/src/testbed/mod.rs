@@ -1,8 +1,8 @@
 //! `reknit testbed`: live transfers between reknit's TCP and this machine's kernel.
 
 pub(crate) mod ends;
-mod live;
 mod report;
+mod setup;
 mod show;
 
 use std::path::{Path, PathBuf};
@@ -11,8 +11,8 @@ use reknit_compare::warnings;
 use reknit_host::{Opener, Spec, Tcp};
 use reknit_units::{Bytes, Duration};
 
-use self::live::Live;
 use self::report::{Report, Transfer};
+use self::setup::TransferSetup;
 use crate::scenario_args::{ScenarioArgs, SourceArgs};
 use crate::{Failure, capture, input, output};
 
@@ -77,12 +77,12 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: &Args) -> Result<(), Failure> {
-    let live = Live::new(args)?;
+    let live = TransferSetup::new(args)?;
     for warning in warnings(&live.profile, &live.customs) {
-        output::say(format_args!("warning: {warning}"));
+        output::note(format_args!("warning: {warning}"));
     }
     let pairs = ends::pairs(args, &live.senders, &live.customs)?;
-    ends::warn_of_double_waits(&pairs);
+    ends::warn_if_both_ends_delay(&pairs);
     let stop = output::on_interrupt();
     let bar = output::progress(pairs.len() as u64 * u64::from(args.repeat), "transferring", args.json);
     let mut report = Report::new(&live.profile, args.seed, args.repeat);
@@ -105,7 +105,7 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     failure.map_or_else(|| report.verdict(), Err)
 }
 
-fn spec(args: &Args, live: &Live, pairs: &[(Tcp, Tcp)], (sender, receiver): &(Tcp, Tcp), round: u32) -> Spec {
+fn spec(args: &Args, live: &TransferSetup, pairs: &[(Tcp, Tcp)], (sender, receiver): &(Tcp, Tcp), round: u32) -> Spec {
     let label = label(args, pairs, (sender, receiver), round);
     let capture = |file: &Option<PathBuf>| file.as_deref().map(|file: &Path| capture::labelled(file, &label));
     Spec {

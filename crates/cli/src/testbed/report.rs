@@ -82,7 +82,7 @@ impl Report {
         }
     }
 
-    /// The transfers grouped by pair of ends, in the order in which the pairs began.
+    /// The transfers grouped by pair of ends, in the order in which the pairs started.
     pub(super) fn by_pair(&self) -> Vec<Vec<&Transfer>> {
         let mut pairs: Vec<Vec<&Transfer>> = Vec::new();
         for transfer in &self.transfers {
@@ -167,7 +167,7 @@ impl Measured {
             timeouts: outcome.timeouts(),
             paws_discards: outcome.paws_discards(),
             sha256,
-            fell_back: fall_backs(spec, outcome),
+            fell_back: fallbacks(spec, outcome),
             sender_counters: outcome.kernel.as_ref().map(KernelCounters::counted),
             receiver_counters: outcome.receiver_kernel.as_ref().map(KernelCounters::counted),
             late_p99_ms: punctuality.late_p99.as_secs_f64() * 1e3,
@@ -184,7 +184,7 @@ pub(super) fn estimate(transfers: &[&Transfer], value: impl Fn(&Measured) -> f64
 }
 
 /// What the two ends did without; a line names the variant.
-fn fall_backs(spec: &Spec, outcome: &Outcome) -> Vec<String> {
+fn fallbacks(spec: &Spec, outcome: &Outcome) -> Vec<String> {
     let Some(info) = &outcome.info else { return Vec::new() };
     let mut told = Vec::new();
     let mut all = Vec::new();
@@ -192,8 +192,8 @@ fn fall_backs(spec: &Spec, outcome: &Outcome) -> Vec<String> {
         let Tcp::Engine(name, composition) = stack else { continue };
         let variant = NamedVariant { name: name.clone(), composition: composition.clone() };
         if !told.contains(&name) {
-            let lines = variant.fall_backs(info);
-            output::tell_of_fall_back(name, &lines);
+            let lines = variant.fallbacks(info);
+            output::warn_fallbacks(name, &lines);
             all.extend(lines.into_iter().map(|line| format!("{name}: {line}")));
             told.push(name);
         }

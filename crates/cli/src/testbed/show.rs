@@ -20,7 +20,7 @@ const TOLD: [&str; 9] = [
 pub(super) fn show(json: bool, report: &Report) -> Result<(), Failure> {
     for transfer in &report.transfers {
         if let Some(error) = &transfer.error {
-            output::say(format_args!("error: {}: {error}", who(transfer, report)));
+            output::note(format_args!("error: {}: {error}", who(transfer, report)));
         }
     }
     if json {

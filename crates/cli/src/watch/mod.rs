@@ -1,4 +1,4 @@
-//! `reknit watch`: the verdicts of `reknit analyze` on running traffic.
+//! `reknit watch`: the verdicts of `reknit analyze` on live traffic.
 
 mod metrics;
 mod show;
@@ -16,17 +16,17 @@ use reknit_units::Duration;
 
 use crate::analyze::At;
 use crate::{Failure, input, output};
-use show::Watch;
+use show::WatchView;
 
 /// How often the table is refreshed.
 const TICK: Duration = Duration::from_secs(1);
-/// How often a stop is noticed.
-const STEPS: u32 = 20;
+/// How many times per tick the thread checks whether to stop.
+const POLLS_PER_TICK: u32 = 20;
 
 /// Find lost, late, duplicated and spuriously retransmitted packets in live traffic (an interface needs root)
 ///
 /// Every second, shows a table of the connections whose packets are lost, late or retransmitted spuriously, the worst
-/// first. If the output is not a terminal, prints one line for each connection with news instead. Ctrl-C ends it.
+/// first. If the output is not a terminal, prints one line for each connection whose counts have changed instead. Ctrl-C ends it.
 /// Listening on an interface needs root or the capability `CAP_NET_RAW`. docs/guide/watch.md explains the columns.
 #[derive(clap::Args, Debug)]
 #[command(after_help = "Examples:
@@ -56,7 +56,7 @@ pub(super) struct State {
     /// Packets that the kernel dropped.
     drops: u64,
     /// Packets have come since the last tick.
-    is_fresh: bool,
+    has_new_packets: bool,
     /// The source has ended, perhaps with an error.
     ended: Option<Result<(), String>>,
 }
@@ -76,20 +76,20 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     if let Some(address) = args.metrics {
         let bound = metrics::serve(address, &shared)
             .map_err(|error| Failure::Failed(format!("--metrics {address}: {error}{}", metrics::advice(&error))))?;
-        output::say(format_args!("note: metrics at http://{bound}/metrics"));
+        output::note(format_args!("note: metrics at http://{bound}/metrics"));
     }
     let stop = output::on_interrupt();
-    let (theirs, stopped) = (shared.clone(), stop.clone());
+    let (thread_shared, thread_stop) = (shared.clone(), stop.clone());
     thread::spawn(move || {
-        let ended = source.run(&theirs, &stopped);
-        locked(&theirs).ended = Some(ended);
+        let ended = source.run(&thread_shared, &thread_stop);
+        locked(&thread_shared).ended = Some(ended);
     });
-    let mut watch = Watch::new(reknit_config::visible(&name).into_owned(), std::io::stdout().is_terminal());
-    let most = args.duration.map_or(u64::MAX, |duration| duration.as_nanos().div_ceil(TICK.as_nanos()));
-    for _ in 0..most {
-        let is_over = wait(&shared, &stop);
+    let mut watch = WatchView::new(reknit_config::visible(&name).into_owned(), std::io::stdout().is_terminal());
+    let max_ticks = args.duration.map_or(u64::MAX, |duration| duration.as_nanos().div_ceil(TICK.as_nanos()));
+    for _ in 0..max_ticks {
+        let should_stop = wait(&shared, &stop);
         let text = watch.tick(&mut locked(&shared));
-        if !output::print_unless_closed(&text)? || is_over {
+        if !output::print_unless_closed(&text)? || should_stop {
             break;
         }
     }
@@ -104,11 +104,11 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
 
 /// Waits for the next tick. True if the watch is over.
 fn wait(shared: &Shared, stop: &AtomicBool) -> bool {
-    for _ in 0..STEPS {
+    for _ in 0..POLLS_PER_TICK {
         if stop.load(Ordering::Relaxed) || locked(shared).ended.is_some() {
             return true;
         }
-        thread::sleep(std::time::Duration::from_nanos(TICK.as_nanos()) / STEPS);
+        thread::sleep(std::time::Duration::from_nanos(TICK.as_nanos()) / POLLS_PER_TICK);
     }
     false
 }

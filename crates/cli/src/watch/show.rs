@@ -17,7 +17,7 @@ const MOST_ROWS: usize = 20;
 const CLEAR: &str = "\x1b[H\x1b[2J";
 
 /// What is shown, second by second.
-pub(super) struct Watch {
+pub(super) struct WatchView {
     name: String,
     is_terminal: bool,
     seconds: u64,
@@ -36,16 +36,16 @@ struct Counts {
     events: u64,
 }
 
-impl Watch {
-    pub(super) fn new(name: String, is_terminal: bool) -> Watch {
+impl WatchView {
+    pub(super) fn new(name: String, is_terminal: bool) -> WatchView {
         let (last, before) = (Totals::default(), BTreeMap::new());
-        Watch { name, is_terminal, seconds: 0, quiet: 0, last, drops: 0, before }
+        WatchView { name, is_terminal, seconds: 0, quiet: 0, last, drops: 0, before }
     }
 
     /// A second has passed: what to print.
     pub(super) fn tick(&mut self, state: &mut State) -> String {
         self.seconds += 1;
-        self.quiet = if std::mem::take(&mut state.is_fresh) { 0 } else { self.quiet + 1 };
+        self.quiet = if std::mem::take(&mut state.has_new_packets) { 0 } else { self.quiet + 1 };
         // While no packets come, the time passes too.
         let now = state.watcher.now() + Duration::from_secs(u64::from(self.quiet > 1));
         state.watcher.on_tick(now);

@@ -71,7 +71,7 @@ fn listen(socket: &PacketSocket, shared: &Shared, stop: &AtomicBool) -> io::Resu
                 original_len: packet.original_len,
             });
         }
-        state.is_fresh |= !packets.is_empty();
+        state.has_new_packets |= !packets.is_empty();
         match socket.drops() {
             Ok(drops) => state.drops += drops,
             Err(error) => failed = Some(error),
@@ -88,7 +88,7 @@ fn follow(name: &Path, reader: impl Read, shared: &Shared) -> Result<(), String>
     while let Some(frame) = frames.next_frame() {
         let mut state = locked(shared);
         state.watcher.on_frame(&frame);
-        state.is_fresh = true;
+        state.has_new_packets = true;
     }
     frames.damage().map_or(Ok(()), |damage| Err(format!("{}: {damage}", name.display())))
 }

@@ -124,7 +124,7 @@ impl Matrix {
                 || options.variants.iter().any(|variant| Growth::of(variant) == *growth)
         };
         let mut purposes = vec![Purpose::InOrder];
-        purposes.extend(Growth::ALL.into_iter().filter(is_needed).map(Purpose::Possible));
+        purposes.extend(Growth::ALL.into_iter().filter(is_needed).map(Purpose::Oracle));
         purposes.extend((0..options.variants.len()).map(Purpose::Variant));
         let seeds = 1..=u64::from(options.seeds);
         let jobs = (0..setups.len())
@@ -215,19 +215,19 @@ mod tests {
     fn each_growth_has_its_own_oracle() {
         let matrix = matrix(&["newreno", "rack", "bbr1"]);
         let goodput = |job: &MatrixJob| match job.purpose {
-            Purpose::Possible(Growth::Cubic) => 2.0,
-            Purpose::Possible(Growth::Reno) => 4.0,
-            Purpose::Possible(Growth::Bbr1) => 8.0,
+            Purpose::Oracle(Growth::Cubic) => 2.0,
+            Purpose::Oracle(Growth::Reno) => 4.0,
+            Purpose::Oracle(Growth::Bbr1) => 8.0,
             _ => 1.0,
         };
         let simulated: Vec<_> = matrix.jobs.iter().map(|job| Some(goodput(job))).collect();
         let live = [("kernel:bbr+timestamps=0", 8.0), ("kernel:cubic", 2.0), ("kernel:reno", 4.0)];
         let runs: Vec<_> = live.map(|(name, _)| MatrixRun::live(&matrix.paths()[0].name, name, 1, 1.0, None)).into();
         let report = matrix.report(&simulated, &runs);
-        assert_eq!(report.paths[0].possible_bbr_mbit_s, None);
+        assert_eq!(report.paths[0].oracle_bbr_mbit_s, None);
         for (name, possible) in [("newreno", 4.0), ("rack", 2.0), ("bbr1", 8.0)].into_iter().chain(live) {
-            let of_possible = report.runs.iter().find(|run| run.variant == name).unwrap().of_possible;
-            assert_eq!(of_possible, Some(1.0 / possible), "{name}");
+            let of_oracle = report.runs.iter().find(|run| run.variant == name).unwrap().of_oracle;
+            assert_eq!(of_oracle, Some(1.0 / possible), "{name}");
         }
     }
 

@@ -39,22 +39,22 @@ pub struct PathReferences {
     /// Goodput of `sack` without reordering, simulated, mean over the seeds, Mbit/s; none if it did not run.
     pub in_order_mbit_s: Option<f64>,
     /// Goodput of `oracle`, which is told about each loss and grows like CUBIC: the same mean.
-    pub possible_mbit_s: Option<f64>,
+    pub oracle_mbit_s: Option<f64>,
     /// Goodput of `oracle-reno`, which grows like Reno.
-    pub possible_reno_mbit_s: Option<f64>,
+    pub oracle_reno_mbit_s: Option<f64>,
     /// Goodput of `oracle-bbr1`; none if no variant or kernel has the model of BBR version 1.
-    pub possible_bbr1_mbit_s: Option<f64>,
+    pub oracle_bbr1_mbit_s: Option<f64>,
     /// Goodput of `oracle-bbr`; none if no variant has the model of BBR version 3.
-    pub possible_bbr_mbit_s: Option<f64>,
+    pub oracle_bbr_mbit_s: Option<f64>,
 }
 
 impl PathReferences {
     fn possible(&self, growth: Growth) -> Option<f64> {
         match growth {
-            Growth::Cubic => self.possible_mbit_s,
-            Growth::Reno => self.possible_reno_mbit_s,
-            Growth::Bbr1 => self.possible_bbr1_mbit_s,
-            Growth::Bbr => self.possible_bbr_mbit_s,
+            Growth::Cubic => self.oracle_mbit_s,
+            Growth::Reno => self.oracle_reno_mbit_s,
+            Growth::Bbr1 => self.oracle_bbr1_mbit_s,
+            Growth::Bbr => self.oracle_bbr_mbit_s,
         }
     }
 }
@@ -75,7 +75,7 @@ pub struct MatrixRun {
     /// The same as a share of `in_order_mbit_s`.
     pub of_in_order: Option<f64>,
     /// The same as a share of what is possible with the variant's growth.
-    pub of_possible: Option<f64>,
+    pub of_oracle: Option<f64>,
     /// Why a live result is in doubt; none if it is not.
     pub doubt: Option<String>,
 }
@@ -94,7 +94,7 @@ pub struct Shares {
     /// Goodput as a share of that on the in-order path.
     pub of_in_order: Option<Spread>,
     /// Goodput as a share of what is possible.
-    pub of_possible: Option<Spread>,
+    pub of_oracle: Option<Spread>,
 }
 
 /// Mean, median and minimum of some shares.
@@ -121,7 +121,7 @@ impl MatrixRun {
     /// A live run whose shares are not computed yet.
     pub fn live(path: &str, variant: &str, seed: u64, goodput_mbit_s: f64, doubt: Option<String>) -> MatrixRun {
         let (path, variant) = (path.to_owned(), variant.to_owned());
-        MatrixRun { path, variant, live: true, seed, goodput_mbit_s, of_in_order: None, of_possible: None, doubt }
+        MatrixRun { path, variant, live: true, seed, goodput_mbit_s, of_in_order: None, of_oracle: None, doubt }
     }
 }
 
@@ -147,7 +147,7 @@ pub(super) fn report(matrix: &Matrix, simulated: &[Option<f64>], live: &[MatrixR
         let growth = variant.map_or_else(|| Growth::of_kernel(&run.variant), Growth::of);
         let possible = path.and_then(|path| path.possible(growth));
         run.of_in_order = share(run.goodput_mbit_s, path.and_then(|path| path.in_order_mbit_s));
-        run.of_possible = share(run.goodput_mbit_s, possible);
+        run.of_oracle = share(run.goodput_mbit_s, possible);
     }
     MatrixReport {
         format: "reknit-matrix-1",
@@ -171,10 +171,10 @@ fn references(matrix: &Matrix, simulated: &[Option<f64>]) -> Vec<PathReferences>
         description: path.description.clone(),
         lossy: path.lossy,
         in_order_mbit_s: mean(i, Purpose::InOrder),
-        possible_mbit_s: mean(i, Purpose::Possible(Growth::Cubic)),
-        possible_reno_mbit_s: mean(i, Purpose::Possible(Growth::Reno)),
-        possible_bbr1_mbit_s: mean(i, Purpose::Possible(Growth::Bbr1)),
-        possible_bbr_mbit_s: mean(i, Purpose::Possible(Growth::Bbr)),
+        oracle_mbit_s: mean(i, Purpose::Oracle(Growth::Cubic)),
+        oracle_reno_mbit_s: mean(i, Purpose::Oracle(Growth::Reno)),
+        oracle_bbr1_mbit_s: mean(i, Purpose::Oracle(Growth::Bbr1)),
+        oracle_bbr_mbit_s: mean(i, Purpose::Oracle(Growth::Bbr)),
     };
     matrix.options.paths.iter().enumerate().map(one).collect()
 }
@@ -210,7 +210,7 @@ fn summary(paths: &[PathReferences], runs: &[MatrixRun]) -> Vec<Shares> {
                     lossy,
                     paths: of_in_order.len(),
                     of_in_order: Spread::of(of_in_order),
-                    of_possible: Spread::of(shares(|run| run.of_possible)),
+                    of_oracle: Spread::of(shares(|run| run.of_oracle)),
                 });
             }
         }

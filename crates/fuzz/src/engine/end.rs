@@ -81,7 +81,7 @@ impl End {
     }
 
     /// Something happens to the connection; its work is checked.
-    pub(super) fn happen(&mut self, event: impl FnOnce(&mut Stream)) {
+    pub(super) fn apply(&mut self, event: impl FnOnce(&mut Stream)) {
         let connection = self.stream.connection();
         let (visited, outstanding) = (connection.records_visited(), connection.info(Instant::ZERO).flight_size.0);
         event(&mut self.stream);

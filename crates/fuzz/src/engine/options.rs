@@ -3,7 +3,7 @@
 use reknit_tcp::Config;
 use reknit_tcp::config::{DecreaseOf, KeepAlive, MaxWindowCaps, Paws, Retransmit, RttSamples};
 use reknit_tcp::seams::Seam;
-use reknit_testkit::recipe::{Recipe, live};
+use reknit_testkit::mixed_composition::{MixedComposition, live};
 use reknit_units::{Bytes, Capacity, Duration, Segments};
 use reknit_variants::Composition;
 
@@ -13,7 +13,7 @@ use crate::input::Input;
 pub(super) fn composition(input: &mut Input<'_>) -> Composition {
     let base = input.below(live().len());
     let parts = (0..input.below(4)).map(|_| (input.below(Seam::ALL.len()), input.below(live().len()))).collect();
-    Recipe { base, parts }.composition()
+    MixedComposition { base, parts }.composition()
 }
 
 /// Options within the allowed ranges.

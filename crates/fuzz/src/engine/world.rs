@@ -10,7 +10,7 @@ use reknit_variants::Composition;
 use super::end::{End, content};
 use super::options;
 use crate::input::Input;
-use crate::segments::{Expected, made_up};
+use crate::segments::{Expected, mutated};
 
 /// The most packets on their way to an end; further ones are lost.
 const MOST_FLYING: usize = 2000;
@@ -118,7 +118,7 @@ impl World {
         let now = self.now;
         // A timer that is due fires first.
         self.fire(end);
-        self.ends[end].happen(|stream| stream.on_segment(now, segment, payload));
+        self.ends[end].apply(|stream| stream.on_segment(now, segment, payload));
         self.collect(end);
     }
 
@@ -199,7 +199,7 @@ impl World {
     /// stream can put other bytes into it, and no TCP can tell.
     fn attack(&mut self, input: &mut Input<'_>, end: usize) {
         let expected = self.ends[end].last.as_ref().map(Expected::after).unwrap_or_default();
-        let segment = made_up(input, &expected);
+        let segment = mutated(input, &expected);
         self.is_attacked = true;
         let opens = matches!(self.ends[end].state(), State::Listen | State::SynSent | State::SynReceived);
         self.ends[end].is_taken_over |= opens && segment.flags.has(Flags::SYN);
@@ -217,7 +217,7 @@ impl World {
         while self.ends[end].stream.connection().deadline() <= now {
             self.at_once += 1;
             assert!(self.at_once < MOST_AT_ONCE, "timers fire for ever at the same time");
-            self.ends[end].happen(|stream| stream.on_timer(now));
+            self.ends[end].apply(|stream| stream.on_timer(now));
             self.collect(end);
         }
     }

@@ -17,7 +17,7 @@ fn scattered(peer: &mut Peer, starts: &[u32]) -> String {
     for seq in starts {
         peer.send(data(*seq, 1, 100));
     }
-    peer.hear().pop().unwrap()
+    peer.take_sent().pop().unwrap()
 }
 
 #[test]
@@ -33,8 +33,8 @@ fn every_second_full_segment_is_acknowledged_at_once() {
 fn a_single_segment_is_acknowledged_within_the_delay() {
     let mut peer = established();
     peer.at(100).send(data(1, 1, 1460));
-    assert_eq!(peer.at(100 + DELAY_MS - 1).hear(), SILENCE);
-    assert_eq!(peer.at(100 + DELAY_MS).hear(), [". 1:1(0) ack 1461"]);
+    assert_eq!(peer.at(100 + DELAY_MS - 1).take_sent(), SILENCE);
+    assert_eq!(peer.at(100 + DELAY_MS).take_sent(), [". 1:1(0) ack 1461"]);
 }
 
 #[test]
@@ -42,7 +42,7 @@ fn the_delay_counts_from_the_first_segment() {
     let mut peer = established();
     peer.send(data(1, 1, 1460));
     peer.send(data(1461, 1, 1460));
-    peer.hear();
+    peer.take_sent();
     peer.at(100).send(data(2921, 1, 100));
     peer.at(250).send(data(3021, 1, 100));
     peer.at(1000);
@@ -54,11 +54,11 @@ fn segments_shorter_than_the_first_count_by_their_bytes() {
     // Smaller segments on the path must not suppress ACKs: at least every second full segment.
     let mut peer = established();
     peer.send(data(1, 1, 1460));
-    peer.at(300).hear();
+    peer.at(300).take_sent();
     let mut acks = 0;
     for n in 0..40 {
         peer.send(data(1461 + n * 1400, 1, 1400));
-        acks += peer.hear().len();
+        acks += peer.take_sent().len();
     }
     assert_eq!(acks, 20);
 }
@@ -83,15 +83,15 @@ fn outgoing_data_carries_the_delayed_ack() {
     let mut peer = established();
     peer.send(data(1, 1, 100));
     peer.write(500);
-    assert_eq!(peer.hear(), ["P. 1:501(500) ack 101"]);
-    assert_eq!(peer.at(1000).hear(), SILENCE);
+    assert_eq!(peer.take_sent(), ["P. 1:501(500) ack 101"]);
+    assert_eq!(peer.at(1000).take_sent(), SILENCE);
 }
 
 #[test]
 fn an_ack_is_not_acknowledged() {
     let mut peer = established();
     assert_eq!(peer.exchange(ack(1, 1)), SILENCE);
-    assert_eq!(peer.at(1000).hear(), SILENCE);
+    assert_eq!(peer.at(1000).take_sent(), SILENCE);
 }
 
 #[test]
@@ -154,7 +154,7 @@ fn three_blocks_fit_with_timestamps() {
     for seq in [201, 401, 601, 801, 1001] {
         peer.send(stamped(data(seq, 1, 100), PEER_TSVAL, START_MS));
     }
-    assert_eq!(peer.hear().pop().unwrap(), ". 1:1(0) ack 1 sack 1001:1101 801:901 601:701");
+    assert_eq!(peer.take_sent().pop().unwrap(), ". 1:1(0) ack 1 sack 1001:1101 801:901 601:701");
 }
 
 #[test]
@@ -227,8 +227,8 @@ fn every_ack_reports_while_there_is_a_gap() {
     let mut peer = established();
     scattered(&mut peer, &[101]);
     peer.write(500);
-    assert_eq!(peer.hear(), ["P. 1:501(500) ack 1 sack 101:201"]);
-    assert_eq!(peer.at(5000).hear()[0], "P. 1:501(500) ack 1 sack 101:201");
+    assert_eq!(peer.take_sent(), ["P. 1:501(500) ack 1 sack 101:201"]);
+    assert_eq!(peer.at(5000).take_sent()[0], "P. 1:501(500) ack 1 sack 101:201");
 }
 
 #[test]
@@ -245,7 +245,7 @@ fn arrivals_in_any_order_give_one_stream() {
     for seq in [401, 1, 201, 301, 101] {
         assert_eq!(peer.send(data(seq, 1, 100)), 100);
     }
-    assert_eq!(peer.hear().pop().unwrap(), ". 1:1(0) ack 501");
+    assert_eq!(peer.take_sent().pop().unwrap(), ". 1:1(0) ack 501");
     assert_eq!(peer.connection.received(), 500);
 }
 
@@ -270,5 +270,5 @@ fn received_segments_are_counted_by_kind() {
 fn a_segment_before_the_ack_of_our_fin_is_still_processed() {
     let mut peer = Peer::in_state(State::FinWait1);
     assert_eq!(peer.send(segment(Flags::ACK, 1, 1, 100)), 100);
-    assert_eq!(peer.at(DELAY_MS + 10).hear(), [". 2:2(0) ack 101"]);
+    assert_eq!(peer.at(DELAY_MS + 10).take_sent(), [". 2:2(0) ack 101"]);
 }

@@ -17,7 +17,7 @@ const TIME_WAIT_ENDS_MS: u64 = 60_010;
 fn the_end_that_closes_first_waits_in_time_wait() {
     let mut peer = Peer::established(plain());
     peer.connection.close();
-    assert_eq!(peer.hear(), ["F. 1:1(0) ack 1"]);
+    assert_eq!(peer.take_sent(), ["F. 1:1(0) ack 1"]);
     assert_eq!(peer.state(), State::FinWait1);
     assert_eq!(peer.exchange(ack(1, 2)), SILENCE);
     assert_eq!(peer.state(), State::FinWait2);
@@ -35,7 +35,7 @@ fn the_end_that_closes_second_does_not_wait() {
     assert_eq!(peer.exchange(fin(1, 1)), [". 1:1(0) ack 2"]);
     assert_eq!(peer.state(), State::CloseWait);
     peer.connection.close();
-    assert_eq!(peer.hear(), ["F. 1:1(0) ack 2"]);
+    assert_eq!(peer.take_sent(), ["F. 1:1(0) ack 2"]);
     assert_eq!(peer.state(), State::LastAck);
     assert_eq!(peer.exchange(ack(2, 2)), SILENCE);
     assert_eq!((peer.state(), peer.connection.close_reason()), (State::Closed, Some(CloseReason::Finished)));
@@ -62,16 +62,16 @@ fn our_fin_is_in_the_last_data_segment() {
     let mut peer = Peer::established(plain());
     peer.connection.write(Bytes(1560));
     peer.connection.close();
-    assert_eq!(peer.hear(), [". 1:1461(1460) ack 1", "FP. 1461:1561(100) ack 1"]);
+    assert_eq!(peer.take_sent(), [". 1:1461(1460) ack 1", "FP. 1461:1561(100) ack 1"]);
 }
 
 #[test]
 fn our_fin_follows_data_already_sent() {
     let mut peer = Peer::established(plain());
     peer.write(100);
-    assert_eq!(peer.hear(), ["P. 1:101(100) ack 1"]);
+    assert_eq!(peer.take_sent(), ["P. 1:101(100) ack 1"]);
     peer.connection.close();
-    assert_eq!(peer.hear(), ["F. 101:101(0) ack 1"]);
+    assert_eq!(peer.take_sent(), ["F. 101:101(0) ack 1"]);
 }
 
 #[test]
@@ -80,7 +80,7 @@ fn our_fin_waits_for_data_that_the_window_holds_back() {
     peer.send(Segment { window: 1460, ..ack(1, 1) });
     peer.write(2000);
     peer.connection.close();
-    assert_eq!(peer.hear(), [". 1:1461(1460) ack 1"]);
+    assert_eq!(peer.take_sent(), [". 1:1461(1460) ack 1"]);
     assert_eq!(peer.state(), State::FinWait1);
     assert_eq!(peer.exchange(ack(1, 1461)), ["FP. 1461:2001(540) ack 1"]);
 }
@@ -90,8 +90,8 @@ fn a_closed_window_delays_our_fin_until_it_is_probed() {
     let mut peer = Peer::established(plain());
     peer.send(Segment { window: 0, ..ack(1, 1) });
     peer.connection.close();
-    assert_eq!(peer.hear(), SILENCE);
-    assert_eq!(peer.at(2000).hear(), ["F. 1:1(0) ack 1"]);
+    assert_eq!(peer.take_sent(), SILENCE);
+    assert_eq!(peer.at(2000).take_sent(), ["F. 1:1(0) ack 1"]);
     peer.send(Segment { window: 0, ..ack(1, 2) });
     assert_eq!(peer.state(), State::FinWait2);
 }
@@ -100,7 +100,7 @@ fn a_closed_window_delays_our_fin_until_it_is_probed() {
 fn nothing_is_written_after_a_close() {
     let mut peer = Peer::in_state(State::FinWait1);
     peer.write(100);
-    assert_eq!(peer.hear(), SILENCE);
+    assert_eq!(peer.take_sent(), SILENCE);
     assert!(peer.connection.is_write_closed());
 }
 
@@ -108,7 +108,7 @@ fn nothing_is_written_after_a_close() {
 fn a_second_close_changes_nothing() {
     let mut peer = Peer::in_state(State::FinWait2);
     peer.connection.close();
-    assert_eq!(peer.hear(), SILENCE);
+    assert_eq!(peer.take_sent(), SILENCE);
     assert_eq!(peer.state(), State::FinWait2);
 }
 
@@ -120,7 +120,7 @@ fn a_lost_fin_is_retransmitted_with_back_off() {
         let mut peer = Peer::in_state(state);
         peer.at(8000);
         assert_eq!(peer.times(), [1010, 3010, 7010]);
-        assert_eq!(peer.at(16_000).hear(), [expected]);
+        assert_eq!(peer.at(16_000).take_sent(), [expected]);
         assert_eq!(peer.state(), state);
     }
 }
@@ -136,7 +136,7 @@ fn a_fin_that_nobody_acknowledges_times_out() {
 fn a_fin_with_data_is_processed_with_it() {
     let mut peer = Peer::established(plain());
     assert_eq!(peer.send(segment(Flags::FIN | Flags::ACK, 1, 1, 100)), 100);
-    assert_eq!(peer.hear(), [". 1:1(0) ack 102"]);
+    assert_eq!(peer.take_sent(), [". 1:1(0) ack 102"]);
     assert_eq!((peer.state(), peer.connection.is_read_closed()), (State::CloseWait, false));
     peer.read(100);
     assert!(peer.connection.is_read_closed());
@@ -195,7 +195,7 @@ fn data_still_arrives_after_our_close() {
     for state in [State::FinWait1, State::FinWait2] {
         let mut peer = Peer::in_state(state);
         assert_eq!(peer.send(data(1, 2, 1460)) + peer.send(data(1461, 2, 1460)), 2920);
-        assert_eq!(peer.hear(), [". 2:2(0) ack 2921"]);
+        assert_eq!(peer.take_sent(), [". 2:2(0) ack 2921"]);
         assert_eq!((peer.state(), peer.connection.readable()), (State::FinWait2, Bytes(2920)));
     }
 }
@@ -204,7 +204,7 @@ fn data_still_arrives_after_our_close() {
 fn data_is_still_sent_after_the_peers_close() {
     let mut peer = Peer::in_state(State::CloseWait);
     peer.write(1000);
-    assert_eq!(peer.hear(), ["P. 1:1001(1000) ack 2"]);
+    assert_eq!(peer.take_sent(), ["P. 1:1001(1000) ack 2"]);
     peer.send(ack(2, 1001));
     assert_eq!((peer.state(), peer.connection.acknowledged()), (State::CloseWait, 1000));
 }
@@ -237,7 +237,7 @@ fn only_the_fin_itself_restarts_time_wait() {
     let mut peer = Peer::established(plain());
     peer.send(data(1, 1, 100));
     peer.connection.close();
-    peer.hear();
+    peer.take_sent();
     peer.send(fin(101, 2));
     assert_eq!(peer.state(), State::TimeWait);
     for second in 1..60 {
@@ -319,7 +319,7 @@ fn aborting_an_open_connection_resets_it() {
     ] {
         let mut peer = Peer::in_state(state);
         peer.abort();
-        assert_eq!(peer.hear(), [expected]);
+        assert_eq!(peer.take_sent(), [expected]);
         assert_eq!((peer.state(), peer.connection.close_reason()), (State::Closed, Some(CloseReason::Aborted)));
     }
 }
@@ -330,7 +330,7 @@ fn aborting_before_the_connection_is_open_is_silent() {
     for state in [State::Listen, State::SynSent] {
         let mut peer = Peer::in_state(state);
         peer.abort();
-        assert_eq!(peer.hear(), SILENCE);
+        assert_eq!(peer.take_sent(), SILENCE);
         assert_eq!((peer.state(), peer.connection.close_reason()), (State::Closed, Some(CloseReason::Aborted)));
     }
 }
@@ -341,7 +341,7 @@ fn aborting_after_both_have_closed_is_silent() {
     for state in [State::Closing, State::LastAck, State::TimeWait] {
         let mut peer = Peer::in_state(state);
         peer.abort();
-        assert_eq!(peer.hear(), SILENCE, "{state:?}");
+        assert_eq!(peer.take_sent(), SILENCE, "{state:?}");
         assert_eq!(peer.state(), State::Closed);
     }
 }
@@ -351,8 +351,8 @@ fn an_abort_drops_unsent_data() {
     let mut peer = Peer::established(plain());
     peer.connection.write(Bytes(5000));
     peer.abort();
-    assert_eq!(peer.hear(), ["R. 1:1(0) ack 1"]);
-    assert_eq!(peer.at(10_000).hear(), SILENCE);
+    assert_eq!(peer.take_sent(), ["R. 1:1(0) ack 1"]);
+    assert_eq!(peer.at(10_000).take_sent(), SILENCE);
 }
 
 #[test]
@@ -370,7 +370,7 @@ fn a_peer_that_missed_data_before_an_abort_is_reset_when_it_asks() {
     let mut peer = Peer::established(plain());
     peer.write(1000);
     peer.abort();
-    assert_eq!(peer.hear(), ["P. 1:1001(1000) ack 1", "R. 1001:1001(0) ack 1"]);
+    assert_eq!(peer.take_sent(), ["P. 1:1001(1000) ack 1", "R. 1001:1001(0) ack 1"]);
     assert_eq!(peer.exchange(ack(1, 1)), ["R 1:1(0)"]);
 }
 
@@ -387,14 +387,14 @@ fn a_rst_before_our_fin_is_acknowledged_is_an_error() {
 fn only_segments_with_data_are_pushed() {
     let mut peer = Peer::established(plain());
     peer.write(100);
-    assert_eq!(peer.hear(), ["P. 1:101(100) ack 1"]);
+    assert_eq!(peer.take_sent(), ["P. 1:101(100) ack 1"]);
     peer.connection.close();
-    assert_eq!(peer.hear(), ["F. 101:101(0) ack 1"]);
+    assert_eq!(peer.take_sent(), ["F. 101:101(0) ack 1"]);
     let mut peer = Peer::established(plain());
     peer.connection.write(Bytes(100));
     peer.connection.close();
-    assert_eq!(peer.hear(), ["FP. 1:101(100) ack 1"]);
-    assert_eq!(peer.at(1500).hear(), ["FP. 1:101(100) ack 1"]); // the retransmission timer
+    assert_eq!(peer.take_sent(), ["FP. 1:101(100) ack 1"]);
+    assert_eq!(peer.at(1500).take_sent(), ["FP. 1:101(100) ack 1"]); // the retransmission timer
 }
 
 /// Acknowledges everything 150 ms late.
@@ -422,16 +422,16 @@ fn the_policy_may_delay_the_ack_of_a_fin() {
     let mut peer = Peer::established_as(&lazy, plain());
     peer.at(1000).send(segment(Flags::FIN | Flags::ACK, 1, 1, 100));
     assert_eq!(peer.state(), State::CloseWait);
-    assert_eq!(peer.at(1149).hear(), SILENCE);
-    assert_eq!(peer.at(1150).hear(), [". 1:1(0) ack 102"]);
+    assert_eq!(peer.at(1149).take_sent(), SILENCE);
+    assert_eq!(peer.at(1150).take_sent(), [". 1:1(0) ack 102"]);
     // Also in TIME-WAIT.
     let mut peer = Peer::established_as(&lazy, plain());
     peer.connection.close();
-    peer.hear();
+    peer.take_sent();
     peer.at(1000).send(fin(1, 2));
     assert_eq!(peer.state(), State::TimeWait);
-    assert_eq!(peer.at(1149).hear(), SILENCE);
-    assert_eq!(peer.at(1150).hear(), [". 2:2(0) ack 2"]);
+    assert_eq!(peer.at(1149).take_sent(), SILENCE);
+    assert_eq!(peer.at(1150).take_sent(), [". 2:2(0) ack 2"]);
 }
 
 #[test]
@@ -440,8 +440,8 @@ fn our_fin_may_carry_the_ack_of_the_peers() {
     let mut peer = Peer::established_as(&lazy, plain());
     peer.at(1000).send(fin(1, 1));
     peer.connection.close();
-    assert_eq!(peer.hear(), ["F. 1:1(0) ack 2"]);
-    assert_eq!(peer.at(1200).hear(), SILENCE);
+    assert_eq!(peer.take_sent(), ["F. 1:1(0) ack 2"]);
+    assert_eq!(peer.at(1200).take_sent(), SILENCE);
 }
 
 #[test]
@@ -449,7 +449,7 @@ fn a_rst_in_last_ack_with_data_outstanding_is_an_error() {
     let mut peer = Peer::in_state(State::CloseWait);
     peer.connection.write(Bytes(100));
     peer.connection.close();
-    peer.hear();
+    peer.take_sent();
     peer.send(rst(2));
     assert_eq!(peer.connection.close_reason(), Some(CloseReason::Reset));
 }
@@ -459,7 +459,7 @@ fn a_close_right_after_the_handshake_works_for_a_passive_open() {
     let mut peer = Peer::of_passive_open(plain());
     peer.send(syn());
     peer.connection.close();
-    assert_eq!(peer.hear(), ["S. 0:0(0) ack 1"]);
+    assert_eq!(peer.take_sent(), ["S. 0:0(0) ack 1"]);
     assert_eq!(peer.exchange(ack(1, 1)), ["F. 1:1(0) ack 1"]);
     assert_eq!(peer.state(), State::FinWait1);
 }

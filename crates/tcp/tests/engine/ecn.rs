@@ -59,7 +59,7 @@ fn reductions_told(peer: &mut Peer) -> Vec<u32> {
 fn sending() -> Peer {
     let mut peer = established();
     peer.write(1_000_000);
-    assert_eq!(peer.hear().len(), 10);
+    assert_eq!(peer.take_sent().len(), 10);
     peer
 }
 
@@ -81,7 +81,7 @@ fn report_loss(peer: &mut Peer) {
 #[test]
 fn an_active_open_offers_ecn() {
     let mut peer = Peer::of_active_open(ecn());
-    assert_eq!(peer.hear(), ["SEW 0:0(0)"]);
+    assert_eq!(peer.take_sent(), ["SEW 0:0(0)"]);
     peer.send(echoing(syn_ack()));
     assert!(peer.info().ecn);
 }
@@ -97,7 +97,7 @@ fn a_passive_open_accepts_the_offer() {
 #[test]
 fn ecn_needs_both_ends() {
     let mut peer = Peer::of_active_open(plain());
-    assert_eq!(peer.hear(), ["S 0:0(0)"]);
+    assert_eq!(peer.take_sent(), ["S 0:0(0)"]);
     peer.send(echoing(syn_ack()));
     assert!(!peer.info().ecn);
     let mut peer = Peer::of_passive_open(plain());
@@ -143,10 +143,10 @@ fn simultaneous_opens_agree() {
 #[test]
 fn a_retransmitted_syn_makes_the_same_offer() {
     let mut peer = Peer::of_active_open(ecn());
-    assert_eq!(peer.at(3500).hear(), ["SEW 0:0(0)"; 3]);
+    assert_eq!(peer.at(3500).take_sent(), ["SEW 0:0(0)"; 3]);
     let mut peer = Peer::of_passive_open(ecn());
     peer.send(with(syn(), OFFER));
-    assert_eq!(peer.at(3500).hear(), ["S.E 0:0(0) ack 1"; 3]);
+    assert_eq!(peer.at(3500).take_sent(), ["S.E 0:0(0) ack 1"; 3]);
 }
 
 #[test]
@@ -341,10 +341,10 @@ fn new_data_carries_cwr_after_a_loss() {
 fn new_data_carries_cwr_after_a_timeout() {
     let mut peer = established();
     peer.write(u64::from(MSS));
-    assert_eq!(peer.at(2000).hear(), ["P. 1:1461(1460) ack 1"; 2]);
+    assert_eq!(peer.at(2000).take_sent(), ["P. 1:1461(1460) ack 1"; 2]);
     peer.send(ack(1, 1 + SEG));
     peer.write(200);
-    assert_eq!(peer.hear(), ["P.W 1461:1661(200) ack 1"]);
+    assert_eq!(peer.take_sent(), ["P.W 1461:1661(200) ack 1"]);
 }
 
 #[test]
@@ -353,7 +353,7 @@ fn cwr_is_not_repeated_if_its_segment_is_retransmitted() {
     peer.write(100);
     peer.send(echoing(ack(1, 101)));
     peer.write(100);
-    assert_eq!(peer.at(2000).hear(), ["P. 1:101(100) ack 1", "P.W 101:201(100) ack 1", "P. 101:201(100) ack 1"]);
+    assert_eq!(peer.at(2000).take_sent(), ["P. 1:101(100) ack 1", "P.W 101:201(100) ack 1", "P. 101:201(100) ack 1"]);
 }
 
 #[test]
@@ -405,7 +405,7 @@ fn a_mark_is_echoed_until_the_peer_sends_cwr() {
 fn a_mark_on_the_segment_with_cwr_is_echoed() {
     let mut peer = Peer::established(Config { ack_every: Segments(1), ..ecn() });
     peer.send(marked(data(1, 1, 100)));
-    peer.hear();
+    peer.take_sent();
     assert_eq!(peer.exchange(marked(with(data(101, 1, 100), Flags::CWR))), [".E 1:1(0) ack 201"]);
 }
 
@@ -417,7 +417,7 @@ fn a_delayed_ack_echoes_a_mark_of_any_segment_it_covers() {
         let [first, second] = [data(1, 1, MSS), data(1 + SEG, 1, MSS)];
         peer.send(if first_is_marked { marked(first) } else { first });
         peer.send(if first_is_marked { second } else { marked(second) });
-        assert_eq!(peer.hear(), [".E 1:1(0) ack 2921"]);
+        assert_eq!(peer.take_sent(), [".E 1:1(0) ack 2921"]);
     }
 }
 
@@ -426,8 +426,8 @@ fn outgoing_data_echoes_too() {
     let mut peer = established();
     peer.send(marked(data(1, 1, 100)));
     peer.write(500);
-    assert_eq!(peer.hear(), ["P.E 1:501(500) ack 101"]);
-    assert_eq!(peer.at(2000).hear(), ["P.E 1:501(500) ack 101"]);
+    assert_eq!(peer.take_sent(), ["P.E 1:501(500) ack 101"]);
+    assert_eq!(peer.at(2000).take_sent(), ["P.E 1:501(500) ack 101"]);
 }
 
 #[test]
@@ -435,7 +435,7 @@ fn an_ecn_capable_segment_without_a_mark_is_not_echoed() {
     for codepoint in [Ecn::Capable0, Ecn::Capable1] {
         let mut peer = established();
         peer.send(Segment { ecn: codepoint, ..data(1, 1, 100) });
-        assert_eq!(peer.at(LATER_MS).hear(), [". 1:1(0) ack 101"]);
+        assert_eq!(peer.at(LATER_MS).take_sent(), [". 1:1(0) ack 101"]);
     }
 }
 
@@ -455,9 +455,9 @@ fn a_mark_on_a_fin_with_data_is_echoed() {
 fn a_mark_on_the_data_that_completes_the_handshake_is_echoed() {
     let mut peer = Peer::of_passive_open(ecn());
     peer.send(with(syn(), OFFER));
-    peer.hear();
+    peer.take_sent();
     peer.send(marked(data(1, 1, 100)));
-    assert_eq!(peer.at(LATER_MS).hear(), [".E 1:1(0) ack 101"]);
+    assert_eq!(peer.at(LATER_MS).take_sent(), [".E 1:1(0) ack 101"]);
 }
 
 #[test]
@@ -465,7 +465,7 @@ fn a_mark_outside_the_window_is_ignored() {
     // RFC 3168 §6.1.5: old data, data beyond the window, data with an ACK of something that was never sent.
     let mut peer = Peer::established(Config { dsack: false, ..ecn() });
     peer.send(data(1, 1, 100));
-    peer.at(LATER_MS).hear();
+    peer.at(LATER_MS).take_sent();
     for outside in [data(1, 1, 100), data(10_000_000, 1, 100), data(101, 9999, 100)] {
         assert_eq!(peer.exchange(marked(outside)), [". 1:1(0) ack 101"]);
     }
@@ -485,7 +485,7 @@ fn a_mark_on_a_window_probe_is_echoed() {
     // RFC 3168 §6.1.6: its sequence number is exact, so it is hard to forge.
     let mut peer = Peer::established(Config { receive_buffer: Capacity::Bytes(Bytes(u64::from(MSS))), ..ecn() });
     peer.send(data(1, 1, MSS));
-    peer.at(LATER_MS).hear();
+    peer.at(LATER_MS).take_sent();
     assert_eq!(peer.exchange(marked(data(1 + SEG, 1, 1))), [".E 1:1(0) ack 1461"]);
 }
 
@@ -493,7 +493,7 @@ fn a_mark_on_a_window_probe_is_echoed() {
 fn without_ecn_a_mark_is_not_echoed_and_an_echo_reduces_nothing() {
     let mut peer = Peer::established(plain());
     peer.send(marked(data(1, 1, 100)));
-    assert_eq!(peer.at(LATER_MS).hear(), [". 1:1(0) ack 101"]);
+    assert_eq!(peer.at(LATER_MS).take_sent(), [". 1:1(0) ack 101"]);
     peer.write(100);
     assert!(!is_capable(&peer.take_one()));
     peer.at(LATER_MS + HANDSHAKE_MS).send(echoing(ack(101, 101)));
@@ -505,10 +505,10 @@ fn a_marked_window_of_one_segment_waits_for_the_timer() {
     // RFC 3168 §6.1.2: "able to send a new packet only when the retransmit timer expires".
     let mut peer = Peer::established(Config { initial_window: Segments(1), ..ecn() });
     peer.write(100_000);
-    peer.hear();
+    peer.take_sent();
     assert_eq!(peer.at(50).exchange(echoing(ack(1, 1 + SEG))), SILENCE);
-    assert_eq!(peer.at(1049).hear(), SILENCE);
-    assert_eq!(peer.at(1050).hear(), [".W 1461:2921(1460) ack 1"]);
+    assert_eq!(peer.at(1049).take_sent(), SILENCE);
+    assert_eq!(peer.at(1050).take_sent(), [".W 1461:2921(1460) ack 1"]);
 }
 
 #[test]

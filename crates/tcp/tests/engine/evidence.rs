@@ -53,7 +53,7 @@ fn window_updates_are_no_duplicate_acks() {
     // RFC 5681 §2, (e): without SACK, a duplicate has the window of the ACK before.
     let mut peer = Peer::established(Config { sack: false, dsack: false, ..plain() });
     peer.write(10 * u64::from(MSS));
-    peer.hear();
+    peer.take_sent();
     for n in 1..=5 {
         assert_eq!(peer.exchange(reknit_tcp::Segment { window: WINDOW + n, ..ack(1, 1) }), SILENCE);
     }

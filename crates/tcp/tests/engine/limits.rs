@@ -175,7 +175,7 @@ fn a_buffer_takes_a_limited_number_of_pieces() {
     let taken: usize = (1..1000).map(|n| peer.send(data(1 + 2 * n, 1, 1))).sum();
     assert_eq!(taken, 60_000 / 536);
     // A refused piece is answered like any other, and the transfer goes on.
-    peer.hear();
+    peer.take_sent();
     let answer = peer.exchange(data(1901, 1, 1));
     assert!(answer.len() == 1 && answer[0].starts_with(". 1:1(0) ack 1 sack 223:224"), "{answer:?}");
     assert_eq!(peer.send(data(1, 1, 1000)), 1000);

@@ -30,7 +30,7 @@ fn kept_alive() -> Config {
 fn peer_with_window(config: Config, window: u16) -> Peer {
     let mut peer = Peer::of_active_open(config);
     peer.send(Segment { window, ..syn_ack() });
-    peer.hear();
+    peer.take_sent();
     peer
 }
 
@@ -38,7 +38,7 @@ fn peer_with_window(config: Config, window: u16) -> Peer {
 fn in_flight(config: Config) -> Peer {
     let mut peer = Peer::established(config);
     peer.write(100);
-    assert_eq!(peer.hear(), ["P. 1:101(100) ack 1"]);
+    assert_eq!(peer.take_sent(), ["P. 1:101(100) ack 1"]);
     peer
 }
 
@@ -47,7 +47,7 @@ fn a_small_write_is_sent_at_once_on_an_idle_connection() {
     let mut peer = in_flight(plain());
     peer.send(ack(1, 101));
     peer.write(1);
-    assert_eq!(peer.hear(), ["P. 101:102(1) ack 1"]);
+    assert_eq!(peer.take_sent(), ["P. 101:102(1) ack 1"]);
 }
 
 #[test]
@@ -56,7 +56,7 @@ fn small_writes_wait_for_the_ack_and_are_sent_together() {
     for _ in 0..5 {
         peer.write(100);
     }
-    assert_eq!(peer.at(500).hear(), SILENCE);
+    assert_eq!(peer.at(500).take_sent(), SILENCE);
     assert_eq!(peer.exchange(ack(1, 101)), ["P. 101:601(500) ack 1"]);
 }
 
@@ -64,9 +64,9 @@ fn small_writes_wait_for_the_ack_and_are_sent_together() {
 fn small_writes_that_fill_a_segment_do_not_wait() {
     let mut peer = in_flight(plain());
     peer.write(1000);
-    assert_eq!(peer.hear(), SILENCE);
+    assert_eq!(peer.take_sent(), SILENCE);
     peer.write(500);
-    assert_eq!(peer.hear(), [". 101:1561(1460) ack 1"]);
+    assert_eq!(peer.take_sent(), [". 101:1561(1460) ack 1"]);
 }
 
 #[test]
@@ -74,16 +74,16 @@ fn a_segment_is_full_without_the_room_of_its_options() {
     // RFC 9293 §3.7.1: Eff.snd.MSS.
     let mut peer = in_flight(Config::default());
     peer.write(1447);
-    assert_eq!(peer.hear(), SILENCE);
+    assert_eq!(peer.take_sent(), SILENCE);
     peer.write(1);
-    assert_eq!(peer.hear(), ["P. 101:1549(1448) ack 1"]);
+    assert_eq!(peer.take_sent(), ["P. 101:1549(1448) ack 1"]);
 }
 
 #[test]
 fn the_rest_of_a_large_write_waits_for_everything_in_flight() {
     let mut peer = Peer::established(plain());
     peer.write(3000);
-    assert_eq!(peer.hear(), [". 1:1461(1460) ack 1", ". 1461:2921(1460) ack 1"]);
+    assert_eq!(peer.take_sent(), [". 1:1461(1460) ack 1", ". 1461:2921(1460) ack 1"]);
     assert_eq!(peer.exchange(ack(1, 1461)), SILENCE);
     assert_eq!(peer.exchange(ack(1, 2921)), ["P. 2921:3001(80) ack 1"]);
 }
@@ -111,23 +111,23 @@ fn nagle_can_be_switched_off() {
     let mut peer = in_flight(without_nagle());
     peer.write(50);
     peer.write(1500);
-    assert_eq!(peer.hear(), ["P. 101:151(50) ack 1", ". 151:1611(1460) ack 1", "P. 1611:1651(40) ack 1"]);
+    assert_eq!(peer.take_sent(), ["P. 101:151(50) ack 1", ". 151:1611(1460) ack 1", "P. 1611:1651(40) ack 1"]);
 }
 
 #[test]
 fn a_fin_is_sent_with_the_waiting_data() {
     let mut peer = in_flight(plain());
     peer.write(50);
-    assert_eq!(peer.hear(), SILENCE);
+    assert_eq!(peer.take_sent(), SILENCE);
     peer.connection.close();
-    assert_eq!(peer.hear(), ["FP. 101:151(50) ack 1"]);
+    assert_eq!(peer.take_sent(), ["FP. 101:151(50) ack 1"]);
 }
 
 #[test]
 fn a_fin_does_not_wait() {
     let mut peer = in_flight(plain());
     peer.connection.close();
-    assert_eq!(peer.hear(), ["F. 101:101(0) ack 1"]);
+    assert_eq!(peer.take_sent(), ["F. 101:101(0) ack 1"]);
 }
 
 #[test]
@@ -135,16 +135,16 @@ fn the_last_segment_of_the_written_data_is_pushed() {
     // RFC 9293 §3.9.1.2, MUST-61.
     let mut peer = Peer::established(without_nagle());
     peer.write(2920);
-    assert_eq!(peer.hear(), [". 1:1461(1460) ack 1", "P. 1461:2921(1460) ack 1"]);
+    assert_eq!(peer.take_sent(), [". 1:1461(1460) ack 1", "P. 1461:2921(1460) ack 1"]);
     peer.write(1500);
-    assert_eq!(peer.hear(), [". 2921:4381(1460) ack 1", "P. 4381:4421(40) ack 1"]);
+    assert_eq!(peer.take_sent(), [". 2921:4381(1460) ack 1", "P. 4381:4421(40) ack 1"]);
 }
 
 #[test]
 fn a_segment_that_the_window_cuts_short_is_not_pushed() {
     let mut peer = peer_with_window(plain(), 1000);
     peer.write(1500);
-    assert_eq!(peer.hear(), [". 1:1001(1000) ack 1"]);
+    assert_eq!(peer.take_sent(), [". 1:1001(1000) ack 1"]);
     assert_eq!(peer.exchange(ack(1, 1001)), ["P. 1001:1501(500) ack 1"]);
 }
 
@@ -163,9 +163,9 @@ fn half_of_the_largest_window_also_waits_for_the_ack() {
     // RFC 9293 §3.8.6.2.1, (3): "[SND.NXT = SND.UNA and]" is the part that Nagle adds.
     let mut peer = peer_with_window(plain(), 2000);
     peer.write(600);
-    assert_eq!(peer.hear(), ["P. 1:601(600) ack 1"]);
+    assert_eq!(peer.take_sent(), ["P. 1:601(600) ack 1"]);
     peer.write(5000);
-    assert_eq!(peer.hear(), SILENCE);
+    assert_eq!(peer.take_sent(), SILENCE);
     assert_eq!(peer.exchange(Segment { window: 1400, ..ack(1, 601) }), [". 601:2001(1400) ack 1"]);
 }
 
@@ -175,7 +175,7 @@ fn without_nagle_half_of_the_largest_window_is_used_at_once() {
     let mut peer = peer_with_window(without_nagle(), 2000);
     peer.write(600);
     peer.write(5000);
-    assert_eq!(peer.hear(), ["P. 1:601(600) ack 1", ". 601:2001(1400) ack 1"]);
+    assert_eq!(peer.take_sent(), ["P. 1:601(600) ack 1", ". 601:2001(1400) ack 1"]);
 }
 
 #[test]
@@ -184,9 +184,9 @@ fn also_without_nagle_a_small_opening_is_not_used() {
     // data.
     let mut peer = peer_with_window(without_nagle(), 2000);
     peer.write(1460);
-    assert_eq!(peer.hear(), ["P. 1:1461(1460) ack 1"]);
+    assert_eq!(peer.take_sent(), ["P. 1:1461(1460) ack 1"]);
     peer.write(541);
-    assert_eq!(peer.hear(), SILENCE);
+    assert_eq!(peer.take_sent(), SILENCE);
     assert_eq!(peer.exchange(Segment { window: 2001, ..ack(1, 1) }), ["P. 1461:2002(541) ack 1"]);
 }
 
@@ -195,15 +195,15 @@ fn keep_alives_are_off_by_default() {
     // RFC 9293 §3.8.4, MUST-25.
     let mut peer = Peer::established(Config::default());
     assert_eq!(peer.connection.deadline(), Instant::NEVER);
-    assert_eq!(peer.at(10 * IDLE_MS).hear(), SILENCE);
+    assert_eq!(peer.at(10 * IDLE_MS).take_sent(), SILENCE);
     assert_eq!(peer.state(), State::Established);
 }
 
 #[test]
 fn an_idle_connection_is_probed() {
     let mut peer = Peer::established(kept_alive());
-    assert_eq!(peer.at(FIRST_PROBE_MS - 1).hear(), SILENCE);
-    assert_eq!(peer.at(FIRST_PROBE_MS).hear(), [". 0:0(0) ack 1"]);
+    assert_eq!(peer.at(FIRST_PROBE_MS - 1).take_sent(), SILENCE);
+    assert_eq!(peer.at(FIRST_PROBE_MS).take_sent(), [". 0:0(0) ack 1"]);
 }
 
 #[test]
@@ -211,7 +211,7 @@ fn a_probe_is_an_old_number_without_data() {
     // RFC 9293 §3.8.4: SEG.SEQ = SND.NXT-1, SHLD-12.
     let mut peer = in_flight(kept_alive());
     peer.at(50).send(data(1, 101, 300));
-    peer.at(300).hear();
+    peer.at(300).take_sent();
     let probe = peer.at(50 + IDLE_MS).take_one();
     assert_eq!((probe.seq.0, probe.ack.0, probe.len, probe.flags), (100, 301, 0, Flags::ACK));
 }
@@ -239,10 +239,10 @@ fn a_peer_that_answers_no_probe_is_timed_out() {
     let mut peer = Peer::established(kept_alive());
     let end = FIRST_PROBE_MS + u64::from(PROBES) * INTERVAL_MS;
     peer.at(end - 1);
-    assert_eq!((peer.hear().len(), peer.state()), (PROBES as usize, State::Established));
+    assert_eq!((peer.take_sent().len(), peer.state()), (PROBES as usize, State::Established));
     peer.at(end);
     assert_eq!((peer.state(), peer.connection.close_reason()), (State::Closed, Some(CloseReason::TimedOut)));
-    assert_eq!(peer.at(2 * end).hear(), SILENCE);
+    assert_eq!(peer.at(2 * end).take_sent(), SILENCE);
 }
 
 #[test]
@@ -250,7 +250,7 @@ fn an_answer_to_the_last_probe_is_enough() {
     let mut peer = Peer::established(kept_alive());
     let answered = FIRST_PROBE_MS + u64::from(PROBES) * INTERVAL_MS - 1;
     peer.at(answered).send(ack(1, 1));
-    peer.hear();
+    peer.take_sent();
     peer.at(answered + IDLE_MS + INTERVAL_MS);
     assert_eq!(peer.times(), [answered + IDLE_MS, answered + IDLE_MS + INTERVAL_MS]);
     assert_eq!(peer.state(), State::Established);
@@ -262,9 +262,9 @@ fn any_segment_delays_the_probe() {
     for arrival in [data(1, 1, 100), ack(1, 1)] {
         let mut peer = Peer::established(kept_alive());
         peer.at(IDLE_MS - 1000).send(arrival);
-        assert!(peer.at(IDLE_MS).hear().len() <= 1);
-        assert_eq!(peer.at(2 * IDLE_MS - 1001).hear(), SILENCE);
-        assert_eq!(peer.at(2 * IDLE_MS - 1000).hear().len(), 1);
+        assert!(peer.at(IDLE_MS).take_sent().len() <= 1);
+        assert_eq!(peer.at(2 * IDLE_MS - 1001).take_sent(), SILENCE);
+        assert_eq!(peer.at(2 * IDLE_MS - 1000).take_sent().len(), 1);
     }
 }
 
@@ -276,9 +276,9 @@ fn segments_that_fail_a_check_hide_no_dead_peer() {
     for (n, segment) in (1..).zip(blind) {
         peer.at(n * 1_000_000).send(segment);
     }
-    peer.hear();
+    peer.take_sent();
     peer.at(FIRST_PROBE_MS);
-    assert_eq!(peer.hear(), [". 0:0(0) ack 1"]);
+    assert_eq!(peer.take_sent(), [". 0:0(0) ack 1"]);
     for n in 1..u64::from(PROBES) {
         peer.at(FIRST_PROBE_MS + n * INTERVAL_MS - 1000).send(rst(50_000));
     }
@@ -305,53 +305,53 @@ fn no_probe_is_sent_while_data_is_outstanding() {
     let mut peer = in_flight(hasty());
     peer.at(60_000);
     assert_eq!(peer.state(), State::Established);
-    assert!(peer.hear().iter().all(|line| line == "P. 1:101(100) ack 1"));
+    assert!(peer.take_sent().iter().all(|line| line == "P. 1:101(100) ack 1"));
     peer.send(ack(1, 101));
-    assert_eq!(peer.at(60_199).hear(), SILENCE);
-    assert_eq!(peer.at(60_200).hear(), [". 100:100(0) ack 1"]);
+    assert_eq!(peer.at(60_199).take_sent(), SILENCE);
+    assert_eq!(peer.at(60_200).take_sent(), [". 100:100(0) ack 1"]);
 }
 
 #[test]
 fn no_probe_is_sent_while_a_closed_window_is_probed() {
     let mut peer = peer_with_window(hasty(), 0);
     peer.write(100);
-    assert_eq!(peer.at(900).hear(), SILENCE);
+    assert_eq!(peer.at(900).take_sent(), SILENCE);
     peer.at(60_000);
     assert_eq!(peer.state(), State::Established);
-    assert!(peer.hear().iter().all(|line| line == ". 1:2(1) ack 1"));
+    assert!(peer.take_sent().iter().all(|line| line == ". 1:2(1) ack 1"));
 }
 
 #[test]
 fn no_probe_is_sent_before_the_connection_is_established() {
     let mut peer = Peer::of_active_open(hasty());
-    assert_eq!(peer.at(5000).hear(), ["S 0:0(0)"; 3]);
+    assert_eq!(peer.at(5000).take_sent(), ["S 0:0(0)"; 3]);
     let mut peer = Peer::of_passive_open(hasty());
-    assert_eq!(peer.at(5000).hear(), SILENCE);
+    assert_eq!(peer.at(5000).take_sent(), SILENCE);
 }
 
 #[test]
 fn a_half_closed_connection_is_probed() {
     let mut peer = Peer::established(hasty());
     peer.connection.close();
-    assert_eq!(peer.hear(), ["F. 1:1(0) ack 1"]);
+    assert_eq!(peer.take_sent(), ["F. 1:1(0) ack 1"]);
     peer.send(ack(1, 2));
-    assert_eq!((peer.at(300).hear(), peer.state()), (vec![". 1:1(0) ack 1".to_owned()], State::FinWait2));
+    assert_eq!((peer.at(300).take_sent(), peer.state()), (vec![". 1:1(0) ack 1".to_owned()], State::FinWait2));
     peer.at(1000);
     assert_eq!(peer.connection.close_reason(), Some(CloseReason::TimedOut));
 
     let mut peer = Peer::established(hasty());
     peer.send(fin(1, 1));
-    peer.hear();
-    assert_eq!((peer.at(300).hear(), peer.state()), (vec![". 0:0(0) ack 2".to_owned()], State::CloseWait));
+    peer.take_sent();
+    assert_eq!((peer.at(300).take_sent(), peer.state()), (vec![". 0:0(0) ack 2".to_owned()], State::CloseWait));
 }
 
 #[test]
 fn time_wait_is_not_probed() {
     let mut peer = Peer::established(hasty());
     peer.connection.close();
-    assert_eq!(peer.hear(), ["F. 1:1(0) ack 1"]);
+    assert_eq!(peer.take_sent(), ["F. 1:1(0) ack 1"]);
     assert_eq!(peer.exchange(fin(1, 2)), [". 2:2(0) ack 2"]);
-    assert_eq!((peer.at(59_000).hear(), peer.state()), (Vec::new(), State::TimeWait));
+    assert_eq!((peer.at(59_000).take_sent(), peer.state()), (Vec::new(), State::TimeWait));
     peer.at(61_000);
     assert_eq!(peer.connection.close_reason(), Some(CloseReason::Finished));
 }
@@ -363,7 +363,7 @@ fn a_probe_of_the_peer_is_answered() {
         for state in [State::Established, State::FinWait1, State::FinWait2] {
             let mut peer = Peer::in_state(state);
             peer.send(data(1, 1, 100));
-            peer.at(500).hear();
+            peer.at(500).take_sent();
             let answer = peer.exchange(data(100, 1, len));
             assert!(answer.len() == 1 && answer[0].contains("(0) ack 101"), "{answer:?}");
             assert_eq!((peer.state(), peer.connection.received()), (state, 100));

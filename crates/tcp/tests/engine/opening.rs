@@ -18,7 +18,7 @@ fn simultaneous() -> Config {
 
 fn opened_with(config: Config, options: Options) -> Peer {
     let mut peer = Peer::of_active_open(config);
-    peer.hear();
+    peer.take_sent();
     assert_eq!(peer.at(HANDSHAKE_MS).exchange(syn_ack_with(options)), [". 1:1(0) ack 1"]);
     peer
 }
@@ -26,7 +26,7 @@ fn opened_with(config: Config, options: Options) -> Peer {
 #[test]
 fn an_active_open_takes_three_segments() {
     let mut peer = Peer::of_active_open(plain());
-    assert_eq!(peer.hear(), ["S 0:0(0)"]);
+    assert_eq!(peer.take_sent(), ["S 0:0(0)"]);
     assert_eq!(peer.state(), State::SynSent);
     assert_eq!(peer.exchange(syn_ack()), [". 1:1(0) ack 1"]);
     assert_eq!(peer.state(), State::Established);
@@ -35,7 +35,7 @@ fn an_active_open_takes_three_segments() {
 #[test]
 fn a_passive_open_takes_three_segments() {
     let mut peer = Peer::of_passive_open(plain());
-    assert_eq!(peer.hear(), SILENCE);
+    assert_eq!(peer.take_sent(), SILENCE);
     assert_eq!(peer.exchange(syn()), ["S. 0:0(0) ack 1"]);
     assert_eq!(peer.state(), State::SynReceived);
     assert_eq!(peer.exchange(ack(1, 1)), SILENCE);
@@ -82,7 +82,7 @@ fn a_lost_syn_ack_is_retransmitted_with_back_off() {
     let mut peer = Peer::of_passive_open(plain());
     peer.send(syn());
     peer.at(8000);
-    assert_eq!(peer.hear(), ["S. 0:0(0) ack 1"; 4]);
+    assert_eq!(peer.take_sent(), ["S. 0:0(0) ack 1"; 4]);
     peer.send(ack(1, 1));
     assert_eq!(peer.state(), State::Established);
 }
@@ -123,7 +123,7 @@ fn after_a_lost_syn_the_rto_starts_from_three_seconds() {
 #[test]
 fn a_rst_that_acknowledges_the_syn_refuses_the_connection() {
     let mut peer = Peer::of_active_open(plain());
-    peer.hear();
+    peer.take_sent();
     assert_eq!(peer.exchange(segment(Flags::RST | Flags::ACK, 0, 1, 0)), SILENCE);
     assert_eq!((peer.state(), peer.connection.close_reason()), (State::Closed, Some(CloseReason::Refused)));
 }
@@ -133,7 +133,7 @@ fn a_rst_that_does_not_acknowledge_the_syn_is_ignored() {
     for blind in [rst(0), rst(1), segment(Flags::RST | Flags::ACK, 0, 0, 0), segment(Flags::RST | Flags::ACK, 0, 2, 0)]
     {
         let mut peer = Peer::of_active_open(plain());
-        peer.hear();
+        peer.take_sent();
         assert_eq!(peer.exchange(blind), SILENCE);
         assert_eq!(peer.state(), State::SynSent);
     }
@@ -173,7 +173,7 @@ fn in_listen_an_ack_is_reset_and_all_but_a_syn_is_ignored() {
 fn closing_a_listener_ends_it_silently() {
     let mut peer = Peer::of_passive_open(plain());
     peer.connection.close();
-    assert_eq!(peer.hear(), SILENCE);
+    assert_eq!(peer.take_sent(), SILENCE);
     assert_eq!(peer.state(), State::Closed);
 }
 
@@ -246,7 +246,7 @@ fn data_on_a_syn_is_ignored_until_it_is_retransmitted() {
 #[test]
 fn data_on_a_syn_ack_is_ignored_until_it_is_retransmitted() {
     let mut peer = Peer::of_active_open(plain());
-    peer.hear();
+    peer.take_sent();
     assert_eq!(peer.exchange(Segment { len: 100, ..syn_ack() }), [". 1:1(0) ack 1"]);
     assert_eq!(peer.send(data(1, 1, 100)), 100);
 }
@@ -272,7 +272,7 @@ fn the_ack_that_completes_the_handshake_may_carry_data_and_a_fin() {
 fn data_written_before_the_handshake_is_sent_right_after_it() {
     let mut peer = Peer::of_active_open(plain());
     peer.write(2920);
-    assert_eq!(peer.hear(), ["S 0:0(0)"]);
+    assert_eq!(peer.take_sent(), ["S 0:0(0)"]);
     assert_eq!(peer.exchange(syn_ack()), [". 1:1(0) ack 1", ". 1:1461(1460) ack 1", "P. 1461:2921(1460) ack 1"]);
 }
 
@@ -281,7 +281,7 @@ fn closing_before_the_handshake_still_sends_the_written_data() {
     let mut peer = Peer::of_active_open(plain());
     peer.write(100);
     peer.connection.close();
-    peer.hear();
+    peer.take_sent();
     assert_eq!(peer.state(), State::SynSent);
     assert_eq!(peer.exchange(syn_ack()).last().unwrap(), "FP. 1:101(100) ack 1");
     assert_eq!(peer.state(), State::FinWait1);
@@ -377,14 +377,14 @@ fn the_peer_may_close_with_the_last_segment_of_the_handshake() {
 fn the_initial_window_is_sent_at_once() {
     let mut peer = Peer::established(Config { initial_window: Segments(3), ..plain() });
     peer.write(10_000);
-    assert_eq!(peer.hear(), [". 1:1461(1460) ack 1", ". 1461:2921(1460) ack 1", ". 2921:4381(1460) ack 1"]);
+    assert_eq!(peer.take_sent(), [". 1:1461(1460) ack 1", ". 1461:2921(1460) ack 1", ". 2921:4381(1460) ack 1"]);
 }
 
 #[test]
 fn a_syn_of_somebody_else_does_not_prevent_a_connection() {
     // It carries no acknowledgment, so anybody who guesses the ports can send it.
     let mut peer = Peer::of_active_open(plain());
-    peer.hear();
+    peer.take_sent();
     assert_eq!(peer.exchange(Segment { seq: SeqNum(12_345), ..syn() }), SILENCE);
     assert_eq!(peer.state(), State::SynSent);
     assert_eq!(peer.exchange(syn_ack()), [". 1:1(0) ack 1"]);
@@ -397,8 +397,8 @@ fn a_half_open_connection_returns_to_listen_after_a_minute() {
     peer.send(syn());
     assert_eq!(peer.at(59_999).state(), State::SynReceived);
     assert_eq!(peer.at(60_000).state(), State::Listen);
-    peer.hear();
-    assert_eq!(peer.at(600_000).hear(), SILENCE);
+    peer.take_sent();
+    assert_eq!(peer.at(600_000).take_sent(), SILENCE);
     let next = Segment { seq: SeqNum(9000), ..syn() };
     assert_eq!(peer.exchange(next), ["S. 0:0(0) ack 9001"]);
     peer.send(ack(9001, 1));

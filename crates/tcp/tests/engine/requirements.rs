@@ -30,9 +30,9 @@ fn data_within_a_window_that_has_shrunk_is_retransmitted() {
     // RFC 9293 SHLD-16.
     let mut peer = Peer::established(plain());
     peer.write(4 * u64::from(MSS));
-    peer.hear();
+    peer.take_sent();
     peer.send(Segment { window: MSS, ..ack(1, 1) });
-    assert_eq!(peer.at(1010).hear(), [". 1:1461(1460) ack 1"]);
+    assert_eq!(peer.at(1010).take_sent(), [". 1:1461(1460) ack 1"]);
 }
 
 #[test]
@@ -78,7 +78,7 @@ fn limited_transmit_stays_within_the_peers_window() {
     let in_flight = || {
         let mut peer = Peer::established(Config { initial_window: Segments(4), ..plain() });
         peer.write(10 * u64::from(MSS));
-        assert_eq!(peer.hear().len(), 4);
+        assert_eq!(peer.take_sent().len(), 4);
         peer
     };
     let duplicate = sacking(ack(1, 1), &[(1461, 2921)]);
@@ -123,7 +123,7 @@ fn the_timer_runs_while_data_is_outstanding() {
     let mut peer = Peer::established(plain());
     assert!(!peer.connection.deadline().is_set());
     peer.write(100);
-    peer.hear();
+    peer.take_sent();
     assert!(peer.connection.deadline().is_set());
     peer.send(ack(1, 101));
     assert!(!peer.connection.deadline().is_set());
@@ -134,10 +134,10 @@ fn an_ack_of_new_data_restarts_the_timer() {
     // RFC 6298 §5.3.
     let mut peer = Peer::established(plain());
     peer.write(2 * u64::from(MSS));
-    peer.hear();
+    peer.take_sent();
     peer.at(500).send(ack(1, 1461));
     peer.at(1600);
-    assert_eq!(peer.hear_when(), [(1500, "P. 1461:2921(1460) ack 1".to_owned())]);
+    assert_eq!(peer.take_sent_timed(), [(1500, "P. 1461:2921(1460) ack 1".to_owned())]);
 }
 
 vector!(after_reneging_the_left_edge_is_retransmitted, |isn| {

@@ -127,7 +127,7 @@ fn data_sent_to_a_peer_that_has_crashed_is_reset() {
     peer.write(100);
     assert_eq!(peer.exchange(rst(1)), SILENCE);
     assert_eq!(peer.connection.close_reason(), Some(CloseReason::Reset));
-    assert_eq!(peer.at(10_000).hear(), SILENCE);
+    assert_eq!(peer.at(10_000).take_sent(), SILENCE);
 }
 
 #[test]
@@ -167,7 +167,7 @@ fn challenges_of_syns_below_the_window_are_limited() {
         for _ in 0..100 {
             peer.send(syn());
         }
-        assert_eq!(peer.hear().len(), LIMIT, "{state:?}");
+        assert_eq!(peer.take_sent().len(), LIMIT, "{state:?}");
     }
 }
 
@@ -196,7 +196,7 @@ fn with_a_small_window() -> Peer {
         peer.send(Segment { window: 1000, ..ack(1, 1 + bytes) });
     }
     assert_eq!(peer.connection.acknowledged(), 5000);
-    peer.hear();
+    peer.take_sent();
     peer
 }
 
@@ -260,12 +260,12 @@ fn challenges_are_limited() {
     for _ in 0..100 {
         peer.send(rst(2));
     }
-    assert_eq!(peer.hear().len(), LIMIT);
+    assert_eq!(peer.take_sent().len(), LIMIT);
     peer.at(LIMIT_MS + 10);
     for _ in 0..100 {
         peer.send(segment(Flags::SYN, 300, 0, 0));
     }
-    assert_eq!(peer.hear().len(), LIMIT);
+    assert_eq!(peer.take_sent().len(), LIMIT);
 }
 
 #[test]
@@ -274,7 +274,7 @@ fn the_limit_on_challenges_does_not_affect_ordinary_acks() {
     for _ in 0..100 {
         peer.send(rst(2));
     }
-    peer.hear();
+    peer.take_sent();
     assert_eq!(peer.exchange(data(2001, 1, 100)), [". 1:1(0) ack 1 sack 2001:2101"]);
     peer.send(data(1, 1, 2000));
     assert_eq!(peer.exchange(data(1, 1, 100)).len(), 1);
@@ -302,11 +302,11 @@ fn a_stray_segment_with_all_flags_set_breaks_nothing() {
 fn after_a_reset_nothing_more_is_sent() {
     let mut peer = Peer::established(plain());
     peer.write(100_000);
-    peer.hear();
+    peer.take_sent();
     peer.send(rst(1));
-    assert_eq!(peer.at(10_000).hear(), SILENCE);
+    assert_eq!(peer.at(10_000).take_sent(), SILENCE);
     peer.write(100);
-    assert_eq!(peer.hear(), SILENCE);
+    assert_eq!(peer.take_sent(), SILENCE);
 }
 
 #[test]
@@ -328,7 +328,7 @@ fn long_used() -> (Peer, u32) {
         assert_eq!(peer.send(data(seq, 1, 10_000)), 10_000);
         seq += 10_000;
     }
-    peer.at(1000).hear();
+    peer.at(1000).take_sent();
     (peer, seq)
 }
 

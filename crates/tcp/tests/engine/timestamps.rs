@@ -120,7 +120,7 @@ fn an_old_duplicate_is_acknowledged_and_dropped() {
     peer.at(20).send(stamped(data(1, 1, 100), 2000, OURS));
     peer.at(LATER_MS).take();
     assert_eq!(peer.send(stamped(data(101, 1, 100), 1999, OURS)), 0);
-    assert_eq!(peer.hear(), [". 1:1(0) ack 101"]);
+    assert_eq!(peer.take_sent(), [". 1:1(0) ack 101"]);
     let stats = peer.connection.receive_stats();
     assert_eq!((stats.segments, stats.paws_discards, stats.paws_discarded_acks), (1, 1, 0));
     assert_eq!(peer.send(stamped(data(101, 1, 100), 2000, OURS)), 100);
@@ -134,7 +134,7 @@ fn a_late_original_that_paws_discards_is_reported_as_a_duplicate() {
     peer.send(stamped(data(101, 1, 100), 2030, OURS));
     peer.at(LATER_MS).take();
     assert_eq!(peer.send(stamped(data(1, 1, 100), 2000, OURS)), 0);
-    assert_eq!(peer.hear(), [". 1:1(0) ack 201 sack 1:101"]);
+    assert_eq!(peer.take_sent(), [". 1:1(0) ack 201 sack 1:101"]);
     let stats = peer.connection.receive_stats();
     assert_eq!((stats.segments, stats.duplicates, stats.paws_discards), (2, 0, 1));
 }
@@ -190,7 +190,7 @@ fn after_23_days_of_silence_an_old_timestamp_is_still_old() {
     let mut peer = established();
     peer.at(23 * DAY_MS);
     assert_eq!(peer.send(stamped(data(1, 1, 100), PEER_TSVAL - 1, OURS)), 0);
-    assert_eq!(peer.hear(), [". 1:1(0) ack 1"]);
+    assert_eq!(peer.take_sent(), [". 1:1(0) ack 1"]);
 }
 
 #[test]
@@ -242,7 +242,7 @@ fn a_segment_without_the_option_is_dropped_silently() {
     // RFC 7323 §3.2: dropped, without any effect; the connection "MUST NOT" be aborted.
     let mut peer = established();
     peer.write(100);
-    peer.hear();
+    peer.take_sent();
     assert_eq!(peer.exchange(data(1, 101, 100)), SILENCE);
     assert_eq!(peer.exchange(fin(1, 101)), SILENCE);
     assert_eq!((peer.state(), peer.connection.received(), peer.connection.acknowledged()), (State::Established, 0, 0));
@@ -360,7 +360,7 @@ fn pieces_of_segments_that_were_too_large_are_stamped_as_retransmissions() {
 #[test]
 fn a_simultaneous_open_agrees_on_timestamps_too() {
     let mut peer = Peer::of_active_open(Config { simultaneous_open: true, ..Config::default() });
-    peer.hear();
+    peer.take_sent();
     assert_eq!(peer.exchange(stamped(syn(), PEER_TSVAL, 0)), ["S. 0:0(0) ack 1"]);
     assert_eq!(peer.exchange(stamped(syn_ack(), PEER_TSVAL, START_MS)), [". 1:1(0) ack 1"]);
     assert!(peer.info().timestamps);

@@ -18,7 +18,7 @@ fn with_window(segment: Segment, window: u16) -> Segment {
 fn peer_with_window(window: u16) -> Peer {
     let mut peer = Peer::of_active_open(plain());
     peer.at(HANDSHAKE_MS).send(with_window(syn_ack(), window));
-    peer.hear();
+    peer.take_sent();
     peer
 }
 
@@ -37,22 +37,22 @@ fn fill(peer: &mut Peer, bytes: u32) {
     }
     let now = peer.info();
     assert_eq!(now.state, State::Established);
-    peer.hear();
+    peer.take_sent();
 }
 
 #[test]
 fn the_window_is_filled_exactly() {
     let mut peer = peer_with_window(2920);
     peer.write(10_000);
-    assert_eq!(peer.hear(), [". 1:1461(1460) ack 1", ". 1461:2921(1460) ack 1"]);
-    assert_eq!(peer.at(500).hear(), SILENCE);
+    assert_eq!(peer.take_sent(), [". 1:1461(1460) ack 1", ". 1461:2921(1460) ack 1"]);
+    assert_eq!(peer.at(500).take_sent(), SILENCE);
 }
 
 #[test]
 fn a_window_update_releases_the_next_bytes() {
     let mut peer = peer_with_window(2920);
     peer.write(10_000);
-    peer.hear();
+    peer.take_sent();
     assert_eq!(peer.exchange(with_window(ack(1, 1), 4380)), [". 2921:4381(1460) ack 1"]);
     assert_eq!(peer.exchange(with_window(ack(1, 1461), 2920)), SILENCE);
 }
@@ -93,7 +93,7 @@ fn a_small_opening_is_not_used() {
 fn half_of_the_largest_window_is_used() {
     let mut peer = peer_with_window(2000);
     peer.write(5000);
-    assert_eq!(peer.hear(), [". 1:1461(1460) ack 1"]);
+    assert_eq!(peer.take_sent(), [". 1:1461(1460) ack 1"]);
     assert_eq!(peer.exchange(with_window(ack(1, 1461), 999)), SILENCE);
     assert_eq!(peer.exchange(with_window(ack(1, 1461), 1000)), [". 1461:2461(1000) ack 1"]);
 }
@@ -112,8 +112,8 @@ fn a_small_opening_is_used_after_a_timeout() {
     let mut peer = Peer::established(plain());
     peer.send(with_window(ack(1, 1), 700));
     peer.write(5000);
-    assert_eq!(peer.at(FIRST_PROBE_MS - 1).hear(), SILENCE);
-    assert_eq!(peer.at(FIRST_PROBE_MS).hear(), [". 1:701(700) ack 1"]);
+    assert_eq!(peer.at(FIRST_PROBE_MS - 1).take_sent(), SILENCE);
+    assert_eq!(peer.at(FIRST_PROBE_MS).take_sent(), [". 1:701(700) ack 1"]);
 }
 
 #[test]
@@ -129,8 +129,8 @@ fn a_closed_window_is_probed_with_back_off() {
 fn a_probe_is_one_byte_beyond_the_window() {
     let mut peer = peer_with_window(0);
     peer.write(1000);
-    assert_eq!(peer.hear(), SILENCE);
-    assert_eq!(peer.at(5000).hear(), [". 1:2(1) ack 1"; 2]);
+    assert_eq!(peer.take_sent(), SILENCE);
+    assert_eq!(peer.at(5000).take_sent(), [". 1:2(1) ack 1"; 2]);
     assert_eq!(peer.connection.send_stats().sent.window_probe, 2);
 }
 
@@ -138,9 +138,9 @@ fn a_probe_is_one_byte_beyond_the_window() {
 fn an_accepted_probe_is_followed_by_the_next_byte() {
     let mut peer = peer_with_window(0);
     peer.write(1000);
-    assert_eq!(peer.at(FIRST_PROBE_MS).hear(), [". 1:2(1) ack 1"]);
+    assert_eq!(peer.at(FIRST_PROBE_MS).take_sent(), [". 1:2(1) ack 1"]);
     assert_eq!(peer.exchange(with_window(ack(1, 2), 0)), SILENCE);
-    assert_eq!(peer.at(3010).hear(), [". 2:3(1) ack 1"]);
+    assert_eq!(peer.at(3010).take_sent(), [". 2:3(1) ack 1"]);
 }
 
 #[test]
@@ -159,7 +159,7 @@ fn a_refused_byte_is_retransmitted_when_the_window_opens() {
     let mut peer = peer_with_window(0);
     peer.write(2921);
     peer.at(FIRST_PROBE_MS).send(with_window(ack(1, 1), 0));
-    peer.hear();
+    peer.take_sent();
     // In a full segment together with the following data, so that the later segments are full too.
     let sent = peer.at(2000).exchange(ack(1, 1));
     assert_eq!(sent, [". 1:1461(1460) ack 1", ". 1461:2921(1460) ack 1"]);
@@ -175,7 +175,7 @@ fn a_refused_byte_is_retransmitted_with_no_more_than_the_window_allows() {
         let mut peer = peer_with_window(0);
         peer.write(written);
         peer.at(FIRST_PROBE_MS).send(with_window(ack(1, 1), 0));
-        peer.hear();
+        peer.take_sent();
         assert_eq!(peer.exchange(with_window(ack(1, 1), window)), [expected]);
         let end = u32::from(window).min(written as u32);
         peer.send(ack(1, 1 + end));
@@ -187,7 +187,7 @@ fn a_refused_byte_is_retransmitted_with_no_more_than_the_window_allows() {
 fn a_refused_fin_is_retransmitted_alone() {
     let mut peer = peer_with_window(0);
     peer.connection.close();
-    assert_eq!(peer.at(FIRST_PROBE_MS).hear(), ["F. 1:1(0) ack 1"]);
+    assert_eq!(peer.at(FIRST_PROBE_MS).take_sent(), ["F. 1:1(0) ack 1"]);
     peer.send(with_window(ack(1, 1), 0));
     assert_eq!(peer.exchange(ack(1, 1)), ["F. 1:1(0) ack 1"]);
     peer.send(ack(1, 2));
@@ -198,7 +198,7 @@ fn a_refused_fin_is_retransmitted_alone() {
 fn full_segments_follow_an_accepted_byte() {
     let mut peer = peer_with_window(0);
     peer.write(1 + 2 * 1460);
-    assert_eq!(peer.at(FIRST_PROBE_MS).hear(), [". 1:2(1) ack 1"]);
+    assert_eq!(peer.at(FIRST_PROBE_MS).take_sent(), [". 1:2(1) ack 1"]);
     assert_eq!(peer.exchange(ack(1, 2)), [". 2:1462(1460) ack 1", "P. 1462:2922(1460) ack 1"]);
 }
 
@@ -207,15 +207,15 @@ fn an_open_window_is_not_probed() {
     let mut peer = peer_with_window(0);
     peer.write(1000);
     peer.at(500).send(ack(1, 1));
-    assert_eq!(peer.hear(), ["P. 1:1001(1000) ack 1"]);
+    assert_eq!(peer.take_sent(), ["P. 1:1001(1000) ack 1"]);
     peer.send(ack(1, 1001));
-    assert_eq!(peer.at(100_000).hear(), SILENCE);
+    assert_eq!(peer.at(100_000).take_sent(), SILENCE);
 }
 
 #[test]
 fn a_closed_window_with_nothing_to_send_is_not_probed() {
     let mut peer = peer_with_window(0);
-    assert_eq!(peer.at(100_000).hear(), SILENCE);
+    assert_eq!(peer.at(100_000).take_sent(), SILENCE);
 }
 
 #[test]
@@ -223,7 +223,7 @@ fn a_probe_recovers_from_a_lost_window_update() {
     let mut peer = peer_with_window(0);
     peer.write(1460);
     // The peer has room again, but its window update was lost. It accepts the probe and announces its window again.
-    assert_eq!(peer.at(FIRST_PROBE_MS).hear(), [". 1:2(1) ack 1"]);
+    assert_eq!(peer.at(FIRST_PROBE_MS).take_sent(), [". 1:2(1) ack 1"]);
     assert_eq!(peer.exchange(ack(1, 2)), ["P. 2:1461(1459) ack 1"]);
 }
 
@@ -252,7 +252,7 @@ fn a_peer_with_a_closed_window_that_never_answers_is_dead() {
 fn idle_time_before_a_write_does_not_count_against_a_closed_window() {
     let mut peer = peer_with_window(0);
     peer.at(400_000).write(1000);
-    assert_eq!(peer.at(410_000).hear(), [". 1:2(1) ack 1"; 3]);
+    assert_eq!(peer.at(410_000).take_sent(), [". 1:2(1) ack 1"; 3]);
     assert_eq!(peer.state(), State::Established);
 }
 
@@ -262,12 +262,12 @@ fn a_peer_whose_window_shrinks_to_nothing_is_not_dead() {
     // answered.
     let mut peer = Peer::established(plain());
     peer.write(4380);
-    peer.hear();
+    peer.take_sent();
     for minute in 1..60 {
         peer.at(minute * 60_000).send(with_window(ack(1, 1), 0));
     }
     assert_eq!(peer.state(), State::Established);
-    assert!(peer.hear().iter().all(|line| line.starts_with(". 1:1461(1460)")));
+    assert!(peer.take_sent().iter().all(|line| line.starts_with(". 1:1461(1460)")));
     peer.send(ack(1, 4381));
     assert_eq!(peer.connection.acknowledged(), 4380);
 }
@@ -277,7 +277,7 @@ fn a_window_that_shrinks_stops_new_data() {
     let mut peer = Peer::established(plain());
     peer.write(2920);
     peer.send(with_window(ack(1, 1), 1000));
-    peer.hear();
+    peer.take_sent();
     peer.write(1460);
     assert_eq!(peer.exchange(with_window(ack(1, 1461), 1460)), SILENCE);
     assert_eq!(peer.exchange(with_window(ack(1, 1461), 2920)), ["P. 2921:4381(1460) ack 1"]);
@@ -288,7 +288,7 @@ fn our_acks_stay_within_a_window_that_was_probed() {
     // One byte further, and the peer would drop them together with their acknowledgments.
     let mut peer = peer_with_window(0);
     peer.write(1000);
-    assert_eq!(peer.at(FIRST_PROBE_MS).hear(), [". 1:2(1) ack 1"]);
+    assert_eq!(peer.at(FIRST_PROBE_MS).take_sent(), [". 1:2(1) ack 1"]);
     peer.send(with_window(data(1, 1, 1460), 0));
     assert_eq!(peer.exchange(with_window(data(1461, 1, 1460), 0)), [". 1:1(0) ack 2921"]);
 }
@@ -298,7 +298,7 @@ fn our_acks_stay_within_a_window_that_has_shrunk() {
     let mut peer = Peer::established(plain());
     peer.write(5000);
     peer.send(with_window(ack(1, 1), 100));
-    assert_eq!(peer.hear().len(), 3);
+    assert_eq!(peer.take_sent().len(), 3);
     assert_eq!(peer.exchange(with_window(data(101, 1, 100), 100)), [". 101:101(0) ack 1 sack 101:201"]);
 }
 
@@ -306,9 +306,9 @@ fn our_acks_stay_within_a_window_that_has_shrunk() {
 fn a_reneging_peer_that_selectively_acknowledged_a_probe_is_probed_again() {
     let mut peer = peer_with_window(0);
     peer.write(100_000);
-    assert_eq!(peer.at(FIRST_PROBE_MS).hear(), [". 1:2(1) ack 1"]);
+    assert_eq!(peer.at(FIRST_PROBE_MS).take_sent(), [". 1:2(1) ack 1"]);
     peer.send(sacking(with_window(ack(1, 1), 0), &[(1, 2)]));
-    assert_eq!(peer.at(3010).hear(), [". 1:2(1) ack 1"]);
+    assert_eq!(peer.at(3010).take_sent(), [". 1:2(1) ack 1"]);
     assert_eq!(peer.exchange(ack(1, 2)).len(), 4);
     peer.send(ack(1, 1462));
     assert_eq!(peer.connection.acknowledged(), 1461);
@@ -318,7 +318,7 @@ fn a_reneging_peer_that_selectively_acknowledged_a_probe_is_probed_again() {
 fn a_probe_that_was_selectively_acknowledged_does_not_grow_when_the_window_opens() {
     let mut peer = peer_with_window(0);
     peer.write(100_000);
-    assert_eq!(peer.at(FIRST_PROBE_MS).hear(), [". 1:2(1) ack 1"]);
+    assert_eq!(peer.at(FIRST_PROBE_MS).take_sent(), [". 1:2(1) ack 1"]);
     peer.send(sacking(with_window(ack(1, 1), 0), &[(1, 2)]));
     assert_eq!(peer.exchange(ack(1, 1))[0], ". 2:1462(1460) ack 1");
 }
@@ -364,7 +364,7 @@ fn a_closed_window_answers_probes_and_accepts_no_data() {
     // RFC 9293 §3.10.7.4, first check; §3.8.6.1.
     let mut peer = with_room_for(1460);
     fill(&mut peer, 1460);
-    peer.at(1000).hear();
+    peer.at(1000).take_sent();
     assert_eq!(peer.send(data(1461, 1, 1)), 0);
     let answer = peer.take_one();
     assert_eq!((answer.ack, answer.window), (SeqNum(1461), 0));
@@ -433,7 +433,7 @@ fn reading_from_a_buffer_with_room_announces_nothing() {
     let mut peer = with_room_for(60_000);
     fill(&mut peer, 2920);
     peer.read(2920);
-    assert_eq!(peer.hear(), SILENCE);
+    assert_eq!(peer.take_sent(), SILENCE);
 }
 
 #[test]

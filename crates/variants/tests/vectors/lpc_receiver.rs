@@ -37,15 +37,15 @@ fn every_second_out_of_order_segment_is_acknowledged() {
     assert_eq!(tell(&mut peer, 5, 3), [". 1:1(0) ack 1 sack 1001:3001"]);
     assert_eq!(tell(&mut peer, 10, 4), SILENCE);
     assert_eq!(tell(&mut peer, 12, 1), [". 1:1(0) ack 4001"]);
-    assert_eq!(peer.at(BEGIN + 1000).hear(), SILENCE);
+    assert_eq!(peer.at(BEGIN + 1000).take_sent(), SILENCE);
 }
 
 #[test]
 fn a_single_one_waits_for_the_timer() {
     let mut peer = receiver();
     assert_eq!(tell(&mut peer, 0, 2), SILENCE);
-    assert_eq!(peer.at(BEGIN + 39).hear(), SILENCE);
-    assert_eq!(peer.at(BEGIN + 40).hear(), [". 1:1(0) ack 1 sack 1001:2001"]);
+    assert_eq!(peer.at(BEGIN + 39).take_sent(), SILENCE);
+    assert_eq!(peer.at(BEGIN + 40).take_sent(), [". 1:1(0) ack 1 sack 1001:2001"]);
 }
 
 #[test]
@@ -76,7 +76,7 @@ fn a_retransmission_is_recognized_by_its_timestamp() {
         for n in [2, 4] {
             peer.send(stamped(segment(n), PEER_TSVAL + 20, START_MS));
         }
-        peer.hear();
+        peer.take_sent();
         assert_eq!(peer.exchange(stamped(segment(3), stamp, START_MS)).len(), answers, "{stamp}");
     }
 }
@@ -110,6 +110,6 @@ fn a_delayed_duplicate_ack_is_sent_although_data_is_sent() {
     peer.at(BEGIN);
     assert_eq!(tell(&mut peer, 0, 2), SILENCE);
     peer.at(BEGIN + 10).write(2920);
-    assert_eq!(peer.hear(), [". 1:1461(1460) ack 1", "P. 1461:2921(1460) ack 1"]);
-    assert_eq!(peer.at(BEGIN + 40).hear(), [". 2921:2921(0) ack 1 sack 1001:2001"]);
+    assert_eq!(peer.take_sent(), [". 1:1461(1460) ack 1", "P. 1461:2921(1460) ack 1"]);
+    assert_eq!(peer.at(BEGIN + 40).take_sent(), [". 2921:2921(0) ack 1 sack 1001:2001"]);
 }

@@ -30,7 +30,7 @@ fn the_second_duplicate_is_dropped_when_the_gap_closes() {
     assert_eq!(tell(&mut peer, 0, 2), [". 1:1(0) ack 1 sack 1001:2001"]);
     assert_eq!(tell(&mut peer, 5, 3), SILENCE);
     assert_eq!(tell(&mut peer, 15, 1), [". 1:1(0) ack 3001"]);
-    assert_eq!(peer.at(BEGIN + 1000).hear(), SILENCE);
+    assert_eq!(peer.at(BEGIN + 1000).take_sent(), SILENCE);
 }
 
 #[test]
@@ -38,8 +38,8 @@ fn the_second_duplicate_is_sent_after_the_wait() {
     let mut peer = receiver();
     tell(&mut peer, 0, 2);
     assert_eq!(tell(&mut peer, 5, 3), SILENCE);
-    assert_eq!(peer.at(BEGIN + 19).hear(), SILENCE);
-    assert_eq!(peer.at(BEGIN + 20).hear(), [". 1:1(0) ack 1 sack 1001:3001"]);
+    assert_eq!(peer.at(BEGIN + 19).take_sent(), SILENCE);
+    assert_eq!(peer.at(BEGIN + 20).take_sent(), [". 1:1(0) ack 1 sack 1001:3001"]);
     assert_eq!(tell(&mut peer, 25, 4), [". 1:1(0) ack 1 sack 1001:4001"]);
 }
 
@@ -54,7 +54,7 @@ fn without_a_wait_nothing_changes() {
             peer.at(BEGIN + 3 * ms as u64).send(segment(n));
         }
         peer.at(BEGIN + 2000);
-        streams.push(peer.hear_when());
+        streams.push(peer.take_sent_timed());
     }
     assert_eq!(streams[0], streams[1]);
 }
@@ -65,7 +65,7 @@ fn all_withheld_duplicates_are_sent() {
     for n in 2..=5 {
         tell(&mut peer, u64::from(n), n);
     }
-    assert_eq!(peer.at(BEGIN + 22).hear(), [". 1:1(0) ack 1 sack 1001:5001"; 3]);
+    assert_eq!(peer.at(BEGIN + 22).take_sent(), [". 1:1(0) ack 1 sack 1001:5001"; 3]);
 }
 
 #[test]
@@ -74,7 +74,7 @@ fn data_does_not_report_what_is_withheld() {
     tell(&mut peer, 0, 2);
     tell(&mut peer, 5, 3);
     peer.write(500);
-    assert_eq!(peer.hear(), ["P. 1:501(500) ack 1"]);
+    assert_eq!(peer.take_sent(), ["P. 1:501(500) ack 1"]);
 }
 
 #[test]
@@ -84,7 +84,7 @@ fn what_is_still_missing_is_a_new_gap() {
     tell(&mut peer, 5, 4);
     assert_eq!(tell(&mut peer, 10, 1), [". 1:1(0) ack 2001 sack 3001:4001"]);
     assert_eq!(tell(&mut peer, 25, 5), SILENCE);
-    assert_eq!(peer.at(BEGIN + 30).hear(), [". 1:1(0) ack 2001 sack 3001:5001"]);
+    assert_eq!(peer.at(BEGIN + 30).take_sent(), [". 1:1(0) ack 2001 sack 3001:5001"]);
 }
 
 #[test]

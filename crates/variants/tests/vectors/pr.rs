@@ -250,9 +250,9 @@ fn a_window_that_closes_on_a_probe_is_probed() {
     peer.send(offering(500));
     peer.write(3000);
     peer.at(1020);
-    assert_eq!(peer.hear(), [". 1:501(500) ack 1"]); // too little for a segment, and nothing else to wait for
+    assert_eq!(peer.take_sent(), [". 1:501(500) ack 1"]); // too little for a segment, and nothing else to wait for
     peer.send(offering(0)); // checks that a timer runs
-    assert!(!peer.at(60_000).hear().is_empty());
+    assert!(!peer.at(60_000).take_sent().is_empty());
 }
 
 vector!(an_rtt_sample_is_at_most_the_time_since_the_first_transmission, |isn| {

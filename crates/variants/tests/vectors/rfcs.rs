@@ -38,7 +38,7 @@ fn three_short_ranges_above_are_enough() {
     for _ in 0..8 {
         peer.write(100);
     }
-    peer.hear();
+    peer.take_sent();
     let answer = peer.exchange(sacking(ack(1, 1), &[(201, 301), (401, 501), (601, 701)]));
     assert_eq!(answer[..2], [". 1:101(100) ack 1", ". 101:201(100) ack 1"]);
 }
@@ -130,7 +130,7 @@ fn without_an_srtt_the_probe_waits_a_second() {
     // RFC 8985 §7.2. The SYN was sent twice, so its round trip is unknown.
     let mut peer = Peer::of_active_open_as(&variant("rack"), plain());
     peer.at(1010).send(syn_ack());
-    peer.hear();
+    peer.take_sent();
     peer.write(100);
     peer.at(2500);
     assert_eq!(peer.times(), [1010, 2010]);

@@ -40,13 +40,13 @@ fn acks(peer: &mut Peer, begin: u64) -> Vec<(u64, u32)> {
         let ack = text.split(" ack ").nth(1).unwrap().split(' ').next().unwrap();
         1 + (ack.parse::<u32>().unwrap() - 1) / SMSS
     };
-    peer.hear_when().iter().map(|(at, text)| (at - begin, parse(text))).collect()
+    peer.take_sent_timed().iter().map(|(at, text)| (at - begin, parse(text))).collect()
 }
 
 /// Segments 1 to 5 have arrived, `spacing` milliseconds apart. Returns the current time.
 fn five_in_order(peer: &mut Peer, spacing: u64) -> u64 {
     let now = train(peer, BEGIN, spacing, &[1, 2, 3, 4, 5]);
-    peer.hear();
+    peer.take_sent();
     now
 }
 
@@ -102,7 +102,7 @@ fn a_gap_of_more_than_a_round_trip_was_a_loss() {
         for n in [7, 8, 6] {
             peer.at(begin + late).send(segment(n));
         }
-        peer.at(begin + 1000).hear();
+        peer.at(begin + 1000).take_sent();
         let again = begin + 2000;
         for n in 0..thresh {
             peer.at(again).send(segment(13 + n));
@@ -134,7 +134,7 @@ fn arrivals_in_order_are_not_affected() {
             }
             peer.at(20_000).send(fin(1 + 99 * SMSS, 1));
             peer.at(30_000);
-            streams.push(peer.hear_when());
+            streams.push(peer.take_sent_timed());
         }
         assert_eq!(streams[0], streams[1]);
     }
@@ -146,7 +146,7 @@ fn with_sack_other_segments_do_not_report_what_is_withheld() {
     peer.at(BEGIN).send(segment(1));
     peer.send(segment(3));
     peer.write(500);
-    assert_eq!(peer.hear(), ["P. 1:501(500) ack 1001"]);
+    assert_eq!(peer.take_sent(), ["P. 1:501(500) ack 1001"]);
     peer.send(segment(4));
     peer.send(segment(5));
     // The fourth exceeds the threshold.
@@ -158,7 +158,7 @@ fn with_sack_a_duplicate_is_reported_at_once() {
     let mut peer = receiver(yang::YangConfig { imm: 0, ..yang::YangConfig::default() }, plain());
     peer.at(BEGIN).send(segment(1));
     peer.send(segment(3));
-    peer.hear();
+    peer.take_sent();
     assert_eq!(peer.exchange(segment(1)), [". 1:1(0) ack 1001 sack 1:1001 2001:3001"]);
 }
 
@@ -179,7 +179,7 @@ fn a_delayed_ack_is_queued_after_the_paced_ones_too() {
         receiver(yang::YangConfig { thr0: 6, ..yang::YangConfig::default() }, Config { sack: false, ..plain() });
     let begin = five_in_order(&mut peer, 10);
     train(&mut peer, begin, 10, &[7, 8, 9, 10, 6]);
-    peer.at(begin + 41).hear();
+    peer.at(begin + 41).take_sent();
     peer.at(begin + 42).send(segment(11));
     peer.at(begin + 1000);
     assert_eq!(acks(&mut peer, begin), [(53, 9), (66, 11), (242, 12)]);
@@ -190,9 +190,9 @@ fn data_does_not_acknowledge_more_than_the_paced_acks() {
     let mut peer = receiver(yang::YangConfig { thr0: 6, ..yang::YangConfig::default() }, every_segment());
     let begin = five_in_order(&mut peer, 10);
     train(&mut peer, begin, 10, &[7, 8, 9, 10, 6]);
-    peer.at(begin + 50).hear();
+    peer.at(begin + 50).take_sent();
     peer.write(100);
-    assert_eq!(peer.hear(), ["P. 1:101(100) ack 7001"]);
+    assert_eq!(peer.take_sent(), ["P. 1:101(100) ack 7001"]);
 }
 
 #[test]
@@ -204,7 +204,7 @@ fn an_ack_number_is_the_end_of_a_segment() {
     peer.at(BEGIN + 10).send(data(4001, 1, 2000));
     peer.at(BEGIN + 30).send(data(1, 1, 3000));
     peer.at(BEGIN + 1000);
-    let times = peer.hear_when();
+    let times = peer.take_sent_timed();
     let expected = [(BEGIN + 30, ". 1:1(0) ack 4001".to_owned()), (BEGIN + 40, ". 1:1(0) ack 6001".to_owned())];
     assert_eq!(times, expected);
 }
@@ -215,8 +215,8 @@ fn the_fin_releases_everything() {
     let begin = five_in_order(&mut peer, 10);
     train(&mut peer, begin, 10, &[7, 8]);
     peer.at(begin + 20).send(fin(8001, 1));
-    peer.hear();
+    peer.take_sent();
     peer.at(begin + 30);
     assert_eq!(peer.exchange(segment(6)), [". 1:1(0) ack 8002"]);
-    assert_eq!(peer.at(begin + 5000).hear(), Vec::<String>::new());
+    assert_eq!(peer.at(begin + 5000).take_sent(), Vec::<String>::new());
 }

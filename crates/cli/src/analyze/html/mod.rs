@@ -44,14 +44,14 @@ fn draw(
             events.add(event);
         }
     };
-    let mut began = None;
+    let mut started = None;
     super::frames(capture, &mut |frame| {
-        began = began.or(frame.at);
+        started = started.or(frame.at);
         analyzer.on_frame(frame, &mut observer);
         for mark in analyzer.marks() {
             let key = (mark.stream, mark.end);
             if let Some(direction) = wanted.get(&key) {
-                let starts_s = mark.at.as_nanos().saturating_sub(began.unwrap_or(0)) as f64 / 1e9;
+                let starts_s = mark.at.as_nanos().saturating_sub(started.unwrap_or(0)) as f64 / 1e9;
                 sketches.entry(key).or_insert_with(|| Sketch::new(direction, mark.at, starts_s, steps)).mark(mark);
             }
         }

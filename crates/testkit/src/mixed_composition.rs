@@ -8,7 +8,7 @@ use toml::Value;
 
 /// A base, and the variants whose parts replace the base's in some seams.
 #[derive(Clone, Debug)]
-pub struct Recipe {
+pub struct MixedComposition {
     /// The base: its number in [`live`].
     pub base: usize,
     /// Seams by their number, each with the number of the variant that gives its part.
@@ -22,7 +22,7 @@ pub fn live() -> &'static [&'static Variant] {
     &LIVE
 }
 
-impl Recipe {
+impl MixedComposition {
     /// The base with one part after another replaced, as far as the rules allow.
     pub fn composition(&self) -> Composition {
         let variants = live();

@@ -1,4 +1,5 @@
-//! The path and the data of the transfers, from the scenario file and the options that override it.
+//! What all transfers of a run share: path, TCP options, payload, duration and senders, from the scenario file and the options that
+//! override it.
 
 use reknit_compare::{KeyError, ScenarioOptions, named_variant};
 use reknit_host::testbed::Payload;
@@ -10,11 +11,11 @@ use reknit_variants::Custom;
 use super::Args;
 use crate::Failure;
 
-/// The default senders.
-const SENDERS: [&str; 2] = ["kernel:cubic", "reknit"];
+/// Without --variants: the kernel as the reference, then reknit.
+const DEFAULT_SENDERS: [&str; 2] = ["kernel:cubic", "reknit"];
 
 /// Everything that a transfer needs except its two ends.
-pub(super) struct Live {
+pub(super) struct TransferSetup {
     pub(super) profile: Profile,
     pub(super) tcp: reknit_tcp::Config,
     pub(super) payload: Payload,
@@ -23,22 +24,22 @@ pub(super) struct Live {
     pub(super) senders: Vec<String>,
 }
 
-impl Live {
-    pub(super) fn new(args: &Args) -> Result<Live, Failure> {
+impl TransferSetup {
+    pub(super) fn new(args: &Args) -> Result<TransferSetup, Failure> {
         let options = args.scenario.options(args.source.scenario.as_deref())?;
         let options = ScenarioOptions { path: args.source.path(), ..options };
         let plan = &options.plan;
         let mut profile = options.profile()?;
-        let scenario = only_transfer(plan)?;
+        let scenario = scenario_payload(plan)?;
         profile.tcp.extend(plan.groups.iter().flat_map(|group| group.tcp.clone()));
         let mut customs = named_variant::load(&options.variant_files)?;
-        let from_files: Vec<String> = customs.iter().map(|custom| custom.name.clone()).collect();
+        let variant_file_names: Vec<String> = customs.iter().map(|custom| custom.name.clone()).collect();
         customs = named_variant::read(plan.own_variants.iter(), customs)?;
-        Ok(Live {
+        Ok(TransferSetup {
             tcp: tcp_config(&profile)?,
             payload: payload(args)?.or(scenario).unwrap_or(Payload::Endless),
             duration: args.duration.or(plan.duration).unwrap_or(Duration::from_secs(20)),
-            senders: senders(args, plan, from_files),
+            senders: senders(args, plan, variant_file_names),
             profile,
             customs,
         })
@@ -46,15 +47,15 @@ impl Live {
 }
 
 /// The senders: those of the option, else the kernel and those of the scenario; and those of variant files.
-fn senders(args: &Args, plan: &Plan, from_files: Vec<String>) -> Vec<String> {
+fn senders(args: &Args, plan: &Plan, variant_file_names: Vec<String>) -> Vec<String> {
     let mut senders = args.variants.clone();
     if senders.is_empty() && plan.variants.is_empty() {
-        senders.extend(SENDERS.map(str::to_owned));
+        senders.extend(DEFAULT_SENDERS.map(str::to_owned));
     } else if senders.is_empty() {
-        senders.push(SENDERS[0].to_owned());
+        senders.push(DEFAULT_SENDERS[0].to_owned());
         senders.extend(plan.variants.iter().cloned());
     }
-    for name in from_files {
+    for name in variant_file_names {
         if !senders.contains(&name) {
             senders.push(name);
         }
@@ -75,11 +76,11 @@ fn payload(args: &Args) -> Result<Option<Payload>, Failure> {
 }
 
 /// The payload that the scenario sets; none if it is unlimited. The testbed transfers one flow at a time.
-fn only_transfer(plan: &Plan) -> Result<Option<Payload>, Failure> {
+fn scenario_payload(plan: &Plan) -> Result<Option<Payload>, Failure> {
     let workloads: Vec<Workload> = plan.workloads().map(|(_, share)| share.workload).collect();
     match (plan.groups.as_slice(), workloads.as_slice()) {
         ([group], _) if group.lie.is_some() => {
-            Err(KeyError::new("flows[0].lie", "the testbed has no receivers that lie; use `reknit compare`")
+            Err(KeyError::new("flows[0].lie", "the testbed cannot run misbehaving receivers; use `reknit compare`")
                 .at(&plan.location)
                 .into())
         }
