@@ -400,7 +400,7 @@ fn documented_scenario() -> String {
 fn the_documented_scenario_works() {
     let scenario = documented_scenario();
     let text = piped(&["compare", "--scenario", &scenario]);
-    for column in ["transactions", "completion p50", "completion p99", "others' Mbit/s", "Jain"] {
+    for column in ["transactions", "completion p50", "completion p99", "competing Mbit/s", "Jain"] {
         assert!(text.contains(column), "{column}\n{text}");
     }
     let document: Value = serde_json::from_str(&reknit(&["compare", "--scenario", &scenario, "--json"], 80)).unwrap();
