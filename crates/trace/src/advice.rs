@@ -1,4 +1,4 @@
-//! What to do about what happened.
+//! Advice on what to do about the verdicts and incidents.
 
 use std::fmt;
 
@@ -7,28 +7,28 @@ use serde::{Serialize, Serializer};
 
 use crate::{DirectionReport, Incident, Place, Reason};
 
-/// What to do. Its text is what `Display` writes and what JSON has.
+/// Advice. `Display` writes the text that JSON has.
 #[derive(Clone, Copy, PartialEq, Debug, JsonSchema)]
 #[schemars(with = "String")]
 pub enum Advice {
-    /// A sender that copes with packets that are so late.
+    /// Use a sender that tolerates reordering of this extent.
     Tolerate {
         /// Reordering extent, packets: 99th percentile.
         extent: u64,
         /// Lateness, ms: 99th percentile.
         late_ms: f64,
-        /// The sender was seen to slow down for nothing. A sender that is always slow is not.
+        /// The sender was seen to slow down without a loss. A sender that is always slow shows no slowdown.
         slowed: bool,
     },
-    /// The cause of the reordering.
+    /// Find the cause of the reordering.
     FindReordering,
-    /// F-RTO.
+    /// Enable F-RTO.
     DetectSpuriousTimeouts,
-    /// SACK.
+    /// Enable SACK.
     EnableSack,
-    /// Timestamps.
+    /// Enable timestamps.
     EnableTimestamps,
-    /// The cause of losses.
+    /// Find the cause of losses.
     FindLosses {
         /// Lost packets.
         lost: u64,
@@ -37,26 +37,26 @@ pub enum Advice {
         /// They are lost in runs.
         in_runs: bool,
     },
-    /// The cause of copies.
+    /// Find the cause of copies.
     FindCopies,
-    /// The sender copes.
+    /// Nothing to do: the sender tolerates the reordering.
     Nothing,
-    /// A smaller MTU.
+    /// Find the MTU of the path, and set a smaller one.
     FindMtu,
-    /// A receiver that reads, or has larger buffers.
+    /// Make the receiver read faster, or enlarge its buffers.
     ReadFaster {
         /// How long its window was closed or full, seconds.
         limited_s: f64,
     },
-    /// What makes the other end silent.
+    /// Find out why the other end is silent.
     FindSilence,
-    /// A receiver that keeps what arrives out of order.
+    /// Use a receiver that keeps out-of-order data.
     KeepOutOfOrder,
-    /// A capture with all packets.
+    /// Capture all packets.
     CaptureAll,
-    /// Packets that were captured near the receiver, but did not reach its TCP.
+    /// Find where packets are dropped that were captured near the receiver but did not reach its TCP.
     FindDrops,
-    /// A capture at the other end.
+    /// Capture at the other end.
     CaptureAt {
         /// Which end.
         place: Place,
@@ -151,9 +151,9 @@ impl Serialize for Advice {
     }
 }
 
-/// A share of the time: the receiver holds the transfer back.
+/// Above this share of the time, the receiver limits the transfer.
 const MUCH: f64 = 0.05;
-/// Payloads up to this pass through any tunnel.
+/// Payloads of up to this size fit through any tunnel.
 const SMALL: u32 = 1_000;
 
 /// Advice about what happened to the connection rather than to packets.
@@ -213,7 +213,7 @@ pub(crate) fn advice(report: &DirectionReport) -> Vec<Advice> {
     if verdicts.duplicated > verdicts.all() / 4 {
         advice.push(Advice::FindCopies);
     }
-    // Late packets are many, so nearly all events may have a verdict, but hardly any retransmission.
+    // Late packets are frequent: nearly all events may have a verdict although hardly any retransmission has one.
     let unknown =
         verdicts.cannot_tell * 20 > verdicts.all() || verdicts.cannot_tell > verdicts.lost + verdicts.spurious;
     if verdicts.reordered > 0 && verdicts.spurious == 0 && !unknown {

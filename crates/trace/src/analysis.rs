@@ -1,4 +1,4 @@
-//! The result of an analysis, as it is printed and written as JSON.
+//! The result of an analysis, for text and JSON.
 
 use std::collections::BTreeMap;
 
@@ -18,10 +18,9 @@ use crate::{Advice, Analyzer, Confidence, Incident, Options, Place, Reason, SIDE
 
 /// The `n` for which `n`-reordered packets are counted.
 pub const N: [u32; 6] = [1, 2, 3, 5, 10, 20];
-/// What a failed connection weighs in the order of directions, as packets that were lost.
+/// A failed connection counts as this many lost packets in the order of directions.
 const FAILURE: f64 = 100.0;
-/// Directions with fewer bytes than this, and than this share of the largest, are never the worst if something happened to
-/// others.
+/// Directions with fewer bytes than this and than this share of the largest are never the worst if others have verdicts.
 const FLOOR: u64 = 1 << 14;
 const FLOOR_SHARE: u64 = 100;
 /// Version of the JSON document.
@@ -40,7 +39,7 @@ pub struct Analysis {
     pub packets: u64,
     /// TCP packets among them.
     pub tcp_packets: u64,
-    /// The others: what they are, the most frequent first.
+    /// The other packets by kind, the most frequent first.
     pub left_out: Vec<LeftOut>,
     /// From the first packet to the last, seconds.
     pub duration_s: f64,
@@ -63,11 +62,11 @@ pub struct DirectionReport {
     pub to: String,
     /// 0 if the sender of the data sent the connection's first packet, else 1.
     pub end: u8,
-    /// Where the packets were captured, as the data travels: `sender`, `middle` or `receiver`.
+    /// Where the packets were captured, in the direction of the data: `sender`, `middle` or `receiver`.
     pub captured_at: Place,
-    /// How sure that is: `none`, `low`, `high` or `given`.
+    /// How certain that is: `none`, `low`, `high` or `given`.
     pub confidence: Confidence,
-    /// Packets with data. A host that combines segments has fewer packets than segments.
+    /// Packets with data. With segmentation offload (TSO, GRO) there are fewer packets than segments.
     pub packets: u64,
     /// Bytes of data, retransmissions included.
     pub bytes: u64,
@@ -83,13 +82,13 @@ pub struct DirectionReport {
     pub round_trip: Option<RoundTripReport>,
     /// The verdicts on packets.
     pub verdicts: Verdicts,
-    /// What happened to the connection, rather than to single packets.
+    /// Incidents of the connection rather than of single packets.
     pub incidents: Vec<IncidentReport>,
     /// How long the receiver limited the transfer, seconds: its window was closed or full.
     pub limited_by_receiver_s: f64,
     /// How long the sender limited it, seconds: everything was acknowledged and the window open, but it sent nothing.
     pub limited_by_sender_s: f64,
-    /// The reordering of the packets (RFC 4737), retransmissions left out.
+    /// The reordering of the packets (RFC 4737), without retransmissions.
     pub reordering: ReorderingReport,
     /// The same in the measures of RFC 5236.
     pub density: DensityReport,
@@ -97,9 +96,9 @@ pub struct DirectionReport {
     pub loss_runs: LossRuns,
     /// How long data waited at the receiver behind missing data, seconds.
     pub waited_s: f64,
-    /// What the sender did about retransmissions, and what that cost.
+    /// The sender's window reductions, and what they cost.
     pub cost: Cost,
-    /// What the headers say about both ends.
+    /// What the headers show about both ends.
     pub options: OptionsReport,
     /// What to do, the most important first.
     pub advice: Vec<Advice>,
@@ -108,9 +107,9 @@ pub struct DirectionReport {
 /// Round trips between the two ends.
 #[derive(Clone, PartialEq, Debug, Serialize, JsonSchema)]
 pub struct RoundTripReport {
-    /// The shortest, ms: the sum of the shortest from the point of capture to each end.
+    /// The shortest, ms: the sum of the shortest from the capture point to each end.
     pub least_ms: f64,
-    /// Median from packets to their acknowledgments at the point of capture, ms. At a receiver this is the delay of its
+    /// Median from packets to their acknowledgments at the capture point, ms. At a receiver this is the delay of its
     /// acknowledgments.
     pub ack_p50_ms: Option<f64>,
     /// 99th percentile.
@@ -130,13 +129,13 @@ pub struct Verdicts {
     pub duplicated: u64,
     /// Retransmissions of data whose earlier transmission was not lost.
     pub spurious: u64,
-    /// Of these, by what made the sender retransmit: duplicate ACKs or SACK blocks.
+    /// Of these, the ones that duplicate ACKs or SACK blocks triggered.
     pub spurious_fast_retransmit: u64,
-    /// Its timer.
+    /// Those that the retransmission timer triggered.
     pub spurious_timeout: u64,
-    /// A probe for a lost tail.
+    /// Tail loss probes.
     pub spurious_probe: u64,
-    /// Packets that arrived, but that the receiver did not keep, because earlier data was missing.
+    /// Packets that arrived, but that the receiver did not keep because earlier data was missing.
     pub discarded: u64,
     /// Packets without a verdict: the capture does not show what happened to them.
     pub cannot_tell: u64,
@@ -147,7 +146,7 @@ pub struct Verdicts {
 /// Measures of RFC 4737.
 #[derive(Clone, PartialEq, Debug, Serialize, JsonSchema)]
 pub struct ReorderingReport {
-    /// Packets that arrived, retransmissions left out.
+    /// Packets that arrived, without retransmissions.
     pub arrived: u64,
     /// The share of them that was reordered (§4.1).
     pub ratio: f64,
@@ -171,7 +170,7 @@ pub struct ReorderingReport {
     pub free_run_mean: Option<f64>,
 }
 
-/// Runs of packets that were lost one after the other.
+/// Runs of consecutive lost packets.
 #[derive(Clone, PartialEq, Debug, Serialize, JsonSchema)]
 pub struct LossRuns {
     /// How many.
@@ -191,22 +190,22 @@ pub struct Cost {
     pub false_reductions: u64,
     /// Spurious episodes without a reduction: the sender undid it, or made none.
     pub without_reduction: u64,
-    /// Throughput that the false reductions cost, Mbit/s: a careful estimate.
+    /// Throughput that the false reductions cost, Mbit/s: a conservative estimate.
     pub lost_least_mbit_s: f64,
     /// The same, a generous estimate.
     pub lost_most_mbit_s: f64,
 }
 
-/// What the headers say.
+/// What the headers show.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, JsonSchema)]
 pub struct OptionsReport {
-    /// SACK was agreed on; null if the handshake was not captured.
+    /// SACK was negotiated; null if the handshake was not captured.
     pub sack: Option<bool>,
     /// The same for timestamps.
     pub timestamps: Option<bool>,
     /// Reports of duplicates (DSACK) that passed.
     pub dsacks: u64,
-    /// The largest payload, bytes. More than the segment size: the host combines segments (TSO, GRO).
+    /// The largest payload, bytes. More than the segment size: segmentation offload (TSO, GRO).
     pub largest_payload: u32,
     /// The segment size that the receiver announced; null if its SYN was not captured.
     pub mss: Option<u16>,
@@ -220,7 +219,7 @@ fn us_to_ms(micros: u64) -> f64 {
     micros as f64 / 1e3
 }
 
-/// What the connections give.
+/// The results of the connections.
 #[derive(Debug, Default)]
 pub(crate) struct Results {
     #[expect(clippy::vec_box, reason = "there may be many, made one by one while the memory of connections is freed")]
@@ -332,7 +331,7 @@ impl DirectionReport {
         u64::from(self.options.largest_payload.min(announced)).max(1)
     }
 
-    /// What happened to the connection, if this did.
+    /// The incidents of this kind, if there were any.
     pub fn incident(&self, what: Incident) -> Option<&IncidentReport> {
         self.incidents.iter().find(|incident| incident.what == what)
     }
@@ -342,7 +341,7 @@ impl DirectionReport {
         self.verdicts.all() == 0 && self.incidents.is_empty()
     }
 
-    /// Orders directions: the time that was lost, then what happened.
+    /// The severity, by which directions are ordered: the time that was lost, then the verdicts.
     pub(crate) fn badness(&self) -> f64 {
         let Verdicts { lost, reordered, spurious, cannot_tell, duplicated, discarded, .. } = &self.verdicts;
         let events = lost + reordered + 4 * spurious + cannot_tell + duplicated + discarded;
@@ -354,7 +353,7 @@ impl DirectionReport {
     }
 }
 
-/// At the sender, the round trip to the receiver is all of it.
+/// At the sender, the round trip to the receiver is the whole round trip.
 fn round_trip(direction: &Direction, data: &Data, place: Place) -> Option<RoundTripReport> {
     let acks = &data.far().samples;
     let quantile = |q| acks.quantile(q).map(us_to_ms);
@@ -384,13 +383,13 @@ impl Verdicts {
         verdicts
     }
 
-    /// Packets to which something happened.
+    /// Verdicts of all kinds.
     pub fn all(&self) -> u64 {
         self.lost + self.reordered + self.duplicated + self.spurious + self.discarded + self.cannot_tell
     }
 }
 
-/// The distribution of the tally that has most values.
+/// The distribution of the tally with the most values.
 fn largest<'a>(tallies: &[&'a Tally], of: impl Fn(&'a Tally) -> &'a Spread) -> Option<&'a Spread> {
     tallies.iter().map(|tally| of(tally)).max_by_key(|spread| spread.values)
 }

@@ -12,20 +12,20 @@ use crate::stream::Log;
 use crate::streams::Streams;
 use crate::{Analysis, Damage, Error, Event, Frame, Frames, Mark, Place, Side, Verdict};
 
-/// What the user says about a capture.
+/// The options of an analysis.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Options {
-    /// Where it was made, as the data travels; none: inferred for each direction of each stream.
+    /// Where the capture was made, in the direction of the data; none: inferred for each direction of each stream.
     pub at: Option<Place>,
     /// Whether to keep when each packet was sent and when it arrived.
     pub journeys: bool,
-    /// Whether to tell what passed, for pictures ([`Analyzer::marks`]).
+    /// Whether to keep what passed, for pictures ([`Analyzer::marks`]).
     pub marks: bool,
     /// Which packets count. Connections keep the numbers that they have in the whole capture.
     pub filter: Filter,
 }
 
-/// Takes the packets of a capture in their order.
+/// Analyses the packets of a capture, in order.
 #[derive(Debug, Default)]
 pub struct Analyzer {
     pub(crate) options: Options,
@@ -42,7 +42,7 @@ pub struct Analyzer {
     /// Packets whose headers are cut off inside their options.
     pub(crate) cut: u64,
     pub(crate) span: Option<(u64, u64)>,
-    /// Packets without a time, and with an earlier one than the packet before.
+    /// Packets without a time, and packets with an earlier time than the packet before.
     pub(crate) timeless: u64,
     pub(crate) backwards: u64,
     pub(crate) damage: Option<Damage>,
@@ -57,7 +57,7 @@ impl Analyzer {
     }
 
     /// Reads a whole capture: pcap or pcapng, plain or with gzip or zstd. `observer` sees every verdict, also those on
-    /// sides of the point of capture that do not count there.
+    /// sides of the capture point that do not count there.
     ///
     /// # Errors
     /// If nothing can be read. A capture that is damaged later on gives a partial result, which says so.
@@ -115,7 +115,7 @@ impl Analyzer {
         false
     }
 
-    /// When the frame was captured: if it does not say, with the one before.
+    /// When the frame was captured; a frame without a time gets that of the frame before.
     #[inline]
     fn time_of(&mut self, frame: &Frame<'_>) -> u64 {
         let (_, last) = self.span.get_or_insert_with(|| frame.at.map_or((0, 0), |at| (at, at)));
@@ -128,7 +128,7 @@ impl Analyzer {
         at
     }
 
-    /// Counts what has been found out, and passes it on.
+    /// Counts the events and passes them on. Called after each frame, and after each connection at the end.
     #[cold]
     fn pass_on(&mut self, observer: &mut dyn FnMut(&Event)) {
         for event in self.log.events.drain(..) {
@@ -152,7 +152,7 @@ impl Analyzer {
         }
     }
 
-    /// What passed with the last frame. Empty if the options do not ask for it.
+    /// The marks of the last frame. Empty if the options do not ask for them.
     pub fn marks(&self) -> &[Mark] {
         self.log.marks.as_deref().unwrap_or_default()
     }

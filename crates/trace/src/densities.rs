@@ -1,4 +1,4 @@
-//! The densities of RFC 5236, as they are printed and written as JSON.
+//! The densities of RFC 5236, for text and JSON.
 
 use schemars::JsonSchema;
 use serde::Serialize;

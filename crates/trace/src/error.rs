@@ -1,4 +1,4 @@
-//! Why a capture cannot be read, or not to its end.
+//! Why a capture cannot be read, or only in part.
 
 use std::io;
 
@@ -16,7 +16,7 @@ pub enum Error {
     Format(String),
 }
 
-/// Why reading ended before the end of the capture. What came before it is good.
+/// Why reading ended before the end of the capture. The packets before that were read.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[error("packet {packet} at byte {offset}: {message}")]
 pub struct Damage {

@@ -1,4 +1,4 @@
-//! What the analysis says about single packets.
+//! Verdicts on single packets, and incidents of connections.
 
 use reknit_units::{Duration, Instant};
 use schemars::JsonSchema;
@@ -12,9 +12,9 @@ pub enum Why {
     FastRetransmit,
     /// Its retransmission timer expired.
     Timeout,
-    /// It probed for a lost tail (TLP, RFC 8985 §7).
+    /// A tail loss probe (TLP, RFC 8985 §7).
     Probe,
-    /// The capture does not tell.
+    /// The capture does not show it.
     Unknown,
 }
 
@@ -27,22 +27,22 @@ pub enum Reason {
     SameHeaders,
     /// The receiver has not reported a duplicate, and it is not known to do so.
     NoDuplicateReports,
-    /// The data was sent more than twice, and the reports do not tell which transmissions arrived.
+    /// The data was sent more than twice, and the reports do not show which transmissions arrived.
     SeveralTransmissions,
     /// The data was acknowledged long ago, and its packets are forgotten.
     Forgotten,
-    /// It passed and was sent again, and the receiver acknowledged other data in between, but not this. It was lost behind
-    /// the point of capture, or waited there behind data that was.
+    /// It passed and was sent again, and the receiver acknowledged other data in between, but not this. It was lost downstream of
+    /// the capture point, or waited behind data that was.
     NotAcknowledged,
     /// The capture ends before this can be decided.
     CaptureEnds,
     /// The data may have been sent before the capture began.
     BeforeCapture,
-    /// The capture lacks packets, and what happened may be among them.
+    /// The capture missed packets, perhaps the ones that would decide this.
     CaptureLoss,
 }
 
-/// What happened to a connection, rather than to a single packet.
+/// An incident of a connection rather than of a single packet.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, JsonSchema, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Incident {
@@ -56,15 +56,15 @@ pub enum Incident {
     KeepAlives,
     /// Nothing was acknowledged until the connection or the capture ended. Counted: retransmissions.
     NoAnswer,
-    /// The same, and smaller packets had arrived: the path may be too narrow for full-sized segments.
+    /// The same, and smaller packets had arrived: the path MTU may be too small for full-sized segments.
     NoAnswerToFullSegments,
     /// Nothing was acknowledged for longer than a retransmission timer runs. Counted: retransmissions.
     Timeouts,
-    /// The same without retransmissions: the receiver, or the path back, was silent.
+    /// The same without retransmissions: the receiver or the return path was silent.
     Silence,
     /// SYNs had no answer. Counted: SYNs.
     NoAnswerToSyn,
-    /// The first SYNs, or their answers, were lost. Counted: SYNs.
+    /// The first SYNs or their answers were lost. Counted: SYNs.
     SlowOpening,
     /// The other end refused the connection.
     Refused,
@@ -233,32 +233,32 @@ pub enum Verdict {
     Duplicated,
     /// The packet is a retransmission, but an earlier transmission of its data was not lost.
     Spurious(Why),
-    /// The packet arrived, but the receiver did not keep it, because earlier data was missing.
+    /// The packet arrived, but the receiver did not keep it because earlier data was missing.
     Discarded,
     /// Cannot tell.
     Unknown(Reason),
-    /// Something that happened to the connection; the packet is the one at which it shows.
+    /// An incident of the connection; the packet is the one that shows it.
     Incident {
         /// What happened.
         what: Incident,
-        /// How many packets it is about: each kind says which are counted.
+        /// How many packets were involved; each kind says which are counted.
         count: u32,
         /// How long it lasted.
         lasted: Duration,
     },
 }
 
-/// On which side of the point of capture something happened, as the data travels.
+/// On which side of the capture point something happened, in the direction of the data.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, JsonSchema, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Side {
-    /// Before the packets were captured: seen in their order.
+    /// Upstream: seen in the order of the packets.
     Before,
-    /// At the point of capture: all bytes of the packet had passed before. At the receiver, it was not needed.
+    /// At the capture point: all bytes of the packet had passed before. At the receiver, it was not needed.
     Here,
-    /// After it: seen in the acknowledgments.
+    /// Downstream: seen in the acknowledgments.
     After,
-    /// It happened to the connection, wherever that was captured.
+    /// The whole connection, wherever it was captured.
     Connection,
 }
 

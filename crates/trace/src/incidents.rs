@@ -1,4 +1,4 @@
-//! What happened to a connection, as it is reported.
+//! Incidents of a connection, as they are reported.
 
 use std::collections::BTreeMap;
 
@@ -8,18 +8,18 @@ use serde::Serialize;
 use crate::Incident;
 use crate::tally::{Occurrences, Tally};
 
-/// Something that happened to a connection, rather than to a single packet.
+/// Incidents of one kind of a connection, rather than of single packets.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, JsonSchema)]
 pub struct IncidentReport {
     /// What happened.
     pub what: Incident,
     /// How often.
     pub times: u64,
-    /// The packets that it was about, all times together: each kind says which are counted.
+    /// The packets involved, in total; each kind says which are counted.
     pub packets: u64,
     /// The bytes of data that it was about.
     pub bytes: u64,
-    /// How long it lasted, all times together, seconds.
+    /// How long it lasted in total, seconds.
     pub lasted_s: f64,
     /// The longest, seconds.
     pub longest_s: f64,
@@ -28,7 +28,7 @@ pub struct IncidentReport {
 impl IncidentReport {
     /// In words.
     pub fn text(&self) -> String {
-        // Holes that are never filled are there at the same time.
+        // Holes that are never filled exist at the same time, so their durations are not summed.
         let lasted_s = if self.what == Incident::NeverRepaired { self.longest_s } else { self.lasted_s };
         self.what.text(self.times, self.packets, self.bytes, lasted_s)
     }

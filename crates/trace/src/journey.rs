@@ -12,34 +12,34 @@ const MOST: usize = 2_000_000;
 /// When a packet was sent.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Departure {
-    /// The time at the point of capture.
+    /// The time at the capture point.
     At(Instant),
     /// The sender's timestamp (RFC 7323): the packet was captured where it arrived.
     Stamp(u32),
-    /// Not known: about when the data before it was sent.
+    /// Not known; it was sent at about the time of the data before it.
     Unknown,
 }
 
 /// What became of a packet.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Outcome {
-    /// It arrived then, or at a sender, it was acknowledged then.
+    /// When it arrived; in a capture at the sender, when it was acknowledged.
     Arrived(Instant),
     /// It was lost.
     Lost,
-    /// Another transmission brought its data, and the capture does not tell whether this one arrived. It took its time on
-    /// the links, at least on the first ones.
+    /// Another transmission delivered its data, and the capture does not show whether this one arrived. It used the links, at
+    /// least the first ones.
     Unknown,
 }
 
-/// One packet on the part of the path behind the point of capture, or before it.
+/// One packet on the part of the path upstream or downstream of the capture point.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Journey {
     /// The stream.
     pub stream: u32,
     /// The end that sent the packet: 0 or 1.
     pub end: u8,
-    /// On which side of the point of capture.
+    /// On which side of the capture point.
     pub side: Side,
     /// When it was sent.
     pub sent: Departure,
@@ -47,7 +47,7 @@ pub struct Journey {
     pub outcome: Outcome,
     /// It is a retransmission.
     pub is_again: bool,
-    /// When its data was there: by this packet, or by a retransmission.
+    /// When its data arrived, in this packet or in a retransmission.
     pub settled: Instant,
     /// Bytes of data.
     pub len: u32,
@@ -61,7 +61,7 @@ pub struct Journeys {
 }
 
 impl Journeys {
-    /// Keeps a journey, unless there are too many.
+    /// Keeps a journey unless there are too many.
     pub(crate) fn add(&mut self, journey: Journey) {
         if self.kept < MOST {
             self.kept += 1;
@@ -81,7 +81,7 @@ impl Journeys {
 }
 
 impl Place {
-    /// The side on which a capture made here tells when packets were sent and when they arrived.
+    /// The side on which a capture made here shows when packets were sent and when they arrived.
     pub(crate) const fn side_of_journeys(self) -> Side {
         match self {
             Place::Sender | Place::Middle => Side::After,

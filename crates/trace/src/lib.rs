@@ -1,14 +1,13 @@
 //! Finds the lost, late, duplicated and spuriously retransmitted packets of TCP connections in captures.
 //!
 //! [`Frames`] reads pcap and pcapng, plain or compressed. A [`packet::Reader`] finds the TCP packets in a frame. An [`Analyzer`]
-//! takes the packets in order, and gives a verdict on each packet that was not simply delivered, and on what happened to
-//! the connection: an [`Event`]. At the end,
-//! [`Analysis`] has the counts, the measures of each direction, and what to do.
+//! takes the packets in order and gives a verdict on each packet that was not simply delivered, and on incidents of the
+//! connection: an [`Event`]. At the end, an [`Analysis`] has the counts, the measures of each direction, and advice.
 //!
-//! A capture divides the path into two sides. What happened *before* the point of capture shows in the order of the
+//! A capture divides the path into two sides. What happened *before* the capture point shows in the order of the
 //! packets (`stream/before.rs`); what happened *after* it shows in the acknowledgments (`stream/after.rs`). At a sender
-//! only the second counts, at a receiver only the first, and in between both ([`Place::sees`]). So both are computed at
-//! once, in one pass and in bounded memory, and the place need not be known before the end.
+//! only the second counts, at a receiver only the first, and in between both ([`Place::sees`]). So both are computed in one
+//! pass and in bounded memory, and the capture point need not be known before the end.
 
 mod advice;
 mod analysis;

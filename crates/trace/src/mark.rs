@@ -1,4 +1,4 @@
-//! What passed the point of capture, for pictures.
+//! What passed the capture point, for pictures.
 
 use reknit_units::Instant;
 
@@ -7,17 +7,17 @@ use reknit_units::Instant;
 pub enum Passed {
     /// A packet with data from `from` to `to`.
     Data,
-    /// The same, and it is a retransmission.
+    /// A retransmission with data from `from` to `to`.
     Retransmission,
-    /// The receiver has everything before `to`, and allows data before the edge of its window. The edge is none if the
-    /// handshake, which tells the scale of the window, was not captured.
+    /// The receiver has everything before `to` and allows data before the edge of its window. The edge is none if the
+    /// handshake, which negotiates the window scale, was not captured.
     Ack {
         /// The edge, as an offset.
         edge: Option<u64>,
     },
     /// The receiver has `from` to `to` too: the first SACK block, which is the newest (RFC 2018 §4).
     Sack,
-    /// The receiver has got `from` to `to` twice (RFC 2883).
+    /// The receiver has received `from` to `to` twice (RFC 2883).
     Duplicate,
 }
 

@@ -1,8 +1,8 @@
-//! The distribution of positive numbers, in little memory.
+//! A histogram of positive numbers that takes little memory.
 
 use serde::{Deserialize, Serialize};
 
-/// Steps of each octave: values below 16 are exact, others within 12.5 %.
+/// Steps per octave: values below 16 are exact, others within 12.5 %.
 const STEPS: usize = 8;
 const OCTAVES: usize = 44;
 
@@ -30,7 +30,7 @@ impl Spread {
         self.values += 1;
     }
 
-    /// Adds a slot that there is not yet. There are many spreads with few slots, so they grow to what is needed.
+    /// Adds a missing slot. There are many spreads with few slots, so they grow only as needed.
     #[cold]
     fn grow(&mut self, slot: usize) {
         let lowest = usize::from(self.lowest);

@@ -20,12 +20,12 @@ const BUDGET: usize = 1 << 20;
 const FEW_RANGES: usize = 16;
 /// Packets between two visits of silent connections.
 const BETWEEN_VISITS: u64 = 8;
-/// If more connections than this are open, those that pause are packed too, and visits are more frequent. A pause is this
+/// If more connections than this are open, paused connections are packed too, and visits are more frequent. A pause is this
 /// long.
 const MANY: usize = 1 << 12;
 const BETWEEN_VISITS_OF_MANY: u64 = 2;
 const PAUSE: Duration = Duration::from_millis(100);
-/// When they have been packed for this long, they are visited again to forget what is old.
+/// Connections that have been packed for this long are visited again to forget old data.
 const SILENT: Duration = Duration::from_secs(2);
 
 /// The addresses of the two ends of a connection, the smaller end first, and both ports in one number.
@@ -56,7 +56,7 @@ pub(crate) struct Streams {
     recent: Recent,
     /// Connections that are not packed, in no order.
     open: Vec<u32>,
-    /// The place in `open` of the connection that was looked at last whether it is silent.
+    /// The index in `open` of the connection that was visited last.
     visited: usize,
     /// Connections that were packed although they remember data, and when.
     paused: VecDeque<(Instant, u32)>,
@@ -69,8 +69,8 @@ pub(crate) struct Streams {
     bytes: Vec<u8>,
 }
 
-/// Hashes and connections that were found lately: most packets belong to few connections. The place of each is given by the
-/// lowest bits of the hash.
+/// A cache of recently found connections by hash: most packets belong to few connections. The lowest bits of the hash are the
+/// index.
 #[derive(Debug)]
 struct Recent(Box<[(u64, u32); Recent::LEN]>);
 
@@ -107,7 +107,7 @@ impl Streams {
         }
     }
 
-    /// A packet passes that does not count: its connection gets its number, and what the handshake says is remembered.
+    /// A packet that does not count: its connection gets its number, and its handshake is remembered.
     #[cold]
     pub(crate) fn pass_by(&mut self, packet: &Packet, frame: u64, now: Instant, log: &mut Log) {
         let is_syn = packet.segment.flags.has(Flags::SYN);
@@ -124,7 +124,7 @@ impl Streams {
         }
     }
 
-    /// What follows counts: connections whose packets have passed by begin anew.
+    /// Packets count from now on: the connections so far start over, except for their handshakes.
     pub(crate) fn resume(&mut self) {
         for number in 0..self.len() {
             self.get_mut(number).resume();
@@ -134,7 +134,7 @@ impl Streams {
     /// The newest connection between these ends.
     #[inline]
     fn find(&mut self, key: &Key) -> Option<u32> {
-        // One by one: a comparison of the whole array would wait for what has just been written.
+        // Element by element: a comparison of the whole array would wait for stores that have just been made.
         let differs = |known: &Key| known.iter().zip(key).fold(0, |bits, (a, b)| bits | (a ^ b)) != 0;
         let is_same = |number: &u32| self.all.get(*number as usize).is_some_and(|slot| !differs(&slot.key));
         let hash = hash(&self.hasher, key);
@@ -166,7 +166,7 @@ impl Streams {
         }
     }
 
-    /// Connections that are silent give back memory: looks at one after the other.
+    /// Packs connections that are silent. Called every few packets; each call visits the next open connection.
     fn visit(&mut self, now: Instant, log: &mut Log) {
         if let Some((since, number)) = self.paused.front().copied()
             && now.since(since) > SILENT
@@ -180,7 +180,7 @@ impl Streams {
         let Kept::Open(stream) = &mut slot.kept else { return };
         stream.rest(now, log);
         let is_idle = stream.has_nothing_to_do(now) || self.open.len() > MANY && now.since(stream.last) > PAUSE;
-        // What has just been found out is about to be counted.
+        // New events are about to be counted, which needs the connection.
         if is_idle && log.events.is_empty() {
             if !stream.has_nothing_to_do(now) && stream.memory() > 0 {
                 self.paused.push_back((now, number));
@@ -249,7 +249,7 @@ fn hash(state: &RandomState, key: &Key) -> u64 {
 fn key(packet: &Packet) -> Key {
     let (mut a, mut b) = (&packet.source, &packet.destination);
     let [mut low, mut high] = [a, b].map(Endpoint::halves);
-    // Mostly, the lower halves of the addresses tell which is smaller.
+    // In most cases the lower halves of the addresses decide which is smaller.
     if if low[1] == high[1] { a > b } else { low[1] > high[1] } {
         ((a, low), (b, high)) = ((b, high), (a, low));
     }

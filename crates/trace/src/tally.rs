@@ -14,12 +14,12 @@ pub(crate) struct Occurrences {
     pub(crate) times: u64,
     pub(crate) packets: u64,
     pub(crate) bytes: u64,
-    /// How long it lasted, all times together, and the longest.
+    /// How long it lasted in total, and the longest time.
     pub(crate) lasted: Duration,
     pub(crate) longest: Duration,
 }
 
-/// The verdicts on one direction's packets on one side of the point of capture.
+/// The verdicts on one direction's packets on one side of the capture point.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Tally {
     pub(crate) lost: u64,
@@ -30,7 +30,7 @@ pub(crate) struct Tally {
     pub(crate) spurious: BTreeMap<Why, u64>,
     pub(crate) unknown: BTreeMap<Reason, u64>,
     pub(crate) incidents: BTreeMap<Incident, Occurrences>,
-    /// Packets by which reordered packets were late, and microseconds.
+    /// How late reordered packets were, in packets and in microseconds.
     pub(crate) extents: Spread,
     pub(crate) late_us: Spread,
     /// Lengths of runs of lost packets, without the last.

@@ -15,7 +15,7 @@ pub struct Events {
 }
 
 impl Events {
-    /// For [`crate::Analyzer::read`] and its like, as their observer.
+    /// The observer for [`crate::Analyzer::read`] and similar functions.
     pub fn add(&mut self, event: &Event) {
         if self.all.len() < MOST {
             self.all.push(*event);

@@ -3,7 +3,7 @@
 use crate::Analyzer;
 use crate::packet::{self, Skipped};
 
-/// What is missing or odd. `missed`: bytes that were acknowledged, but never captured; `copies`: packets that were captured more
+/// What is missing or odd. `missed`: bytes that were acknowledged but never captured; `copies`: packets that were captured more
 /// than once.
 pub(crate) fn warnings(analyzer: &Analyzer, missed: u64, copies: u64) -> Vec<String> {
     let mut warnings = Vec::new();

@@ -1,4 +1,4 @@
-//! Follows connections on running traffic: the same verdicts, in memory that stays bounded however long it runs.
+//! Follows connections on live traffic: the same verdicts, in memory that stays bounded however long it runs.
 
 use std::collections::BTreeMap;
 
@@ -12,11 +12,11 @@ use crate::{Confidence, DirectionReport, Frame, Place, Verdict};
 pub const MOST_FLOWS: usize = 4096;
 /// The share of the flows that is forgotten at once.
 const AT_ONCE: usize = 16;
-/// Ranges of data that one direction may remember, and all together; beyond, each keeps few.
+/// Ranges of data that one direction may remember, and all together; beyond the budget, each keeps few.
 const MOST_RANGES: usize = 1 << 15;
 const BUDGET: usize = 1 << 18;
 const FEW_RANGES: usize = 16;
-/// Arrivals that one direction remembers: larger reordering extents are reported as this one.
+/// Arrivals that one direction remembers: larger reordering extents are reported as this number.
 const ARRIVALS: usize = 1024;
 /// How long a flow may be idle.
 const IDLE: Duration = Duration::from_secs(600);
@@ -29,7 +29,7 @@ type Key = (Endpoint, Endpoint);
 /// Counts since the beginning, of all flows, forgotten ones included.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Totals {
-    /// Packets of all kinds, and those of TCP.
+    /// Packets of all kinds.
     pub packets: u64,
     /// TCP packets.
     pub tcp_packets: u64,
@@ -37,7 +37,7 @@ pub struct Totals {
     pub bytes: u64,
     /// Flows that began.
     pub flows: u64,
-    /// Packets that were left out because they had been captured before, for example on another interface.
+    /// Packets that were skipped because they had been captured before, for example on another interface.
     pub copies: u64,
     /// Flows that were forgotten although they were not over, because there were too many.
     pub forgotten: u64,
@@ -53,7 +53,7 @@ pub struct Totals {
     pub cannot_tell: u64,
 }
 
-/// Takes packets as they pass.
+/// Analyses packets as they pass.
 #[derive(Debug, Default)]
 pub struct Watcher {
     at: Option<Place>,
@@ -65,12 +65,12 @@ pub struct Watcher {
 }
 
 impl Watcher {
-    /// `at`: where the packets are seen, as the data travels; none: inferred for each direction of each flow.
+    /// `at`: where the packets are captured, in the direction of the data; none: inferred for each direction of each flow.
     pub fn new(at: Option<Place>) -> Watcher {
         Watcher { at, ..Watcher::default() }
     }
 
-    /// A packet passes.
+    /// The next frame.
     pub fn on_frame(&mut self, frame: &Frame<'_>) {
         self.totals.packets += 1;
         let now = frame.at.map_or(self.last, Instant::from_nanos).max(self.last);
@@ -175,7 +175,7 @@ impl Watcher {
         self.flows.insert(key, stream);
     }
 
-    /// Ends a flow, and counts what could only be decided now.
+    /// Ends a flow and counts what could only be decided now.
     fn end(&mut self, key: Key) {
         let Some(mut flow) = self.flows.remove(&key) else { return };
         flow.finish(self.last, &mut self.log);

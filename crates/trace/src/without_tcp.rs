@@ -10,7 +10,7 @@ const ENCRYPTED: [&str; 5] = ["WireGuard", "IPsec (ESP)", "IPsec (IKE or ESP ove
 const ANY_WIRELESS: &str = "IEEE 802.11 with encryption";
 
 impl Analysis {
-    /// Refuses a capture without TCP: what it has instead, and what can be done with it.
+    /// Refuses a capture without TCP, and says what it has instead and what can be done with it.
     ///
     /// # Errors
     /// One line with the file's name.

@@ -1,4 +1,4 @@
-//! Packets that were captured more than once, and packets that passed the point of capture but did not arrive.
+//! Packets that were captured more than once, and packets that passed the capture point but did not arrive.
 
 use reknit_tcp::segment::{Flags, Options as SegmentOptions};
 use reknit_tcp::{Segment, SeqNum};

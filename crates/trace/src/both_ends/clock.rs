@@ -1,20 +1,20 @@
 //! The difference between the clocks of two captures.
 //!
-//! No packet arrives before it is sent. So the packets that took least limit the difference between the clocks, those of one
-//! direction from above and those of the other from below. In the middle between both limits, the shortest delays of both
-//! directions are equal. If one clock is faster, both limits are lines; the slope is the one under which the shortest round trip
-//! is longest, because any other slope makes some packet look faster than it was (Moon, Skelly and Towsley 1999).
+//! No packet arrives before it is sent. So the fastest packets bound the difference between the clocks, those of one direction
+//! from above and those of the other from below. Midway between both bounds, the shortest delays of both directions are equal. If
+//! one clock is faster, both bounds are lines; their slope is the one with the longest shortest round trip, because any other
+//! slope makes some packet look faster than it was (Moon, Skelly and Towsley 1999).
 
 use schemars::JsonSchema;
 use serde::Serialize;
 
-/// Intervals of time of which the packet that took least is kept.
+/// The time is divided into this many intervals, of which the fastest packet is kept.
 const INTERVALS: usize = 2048;
-/// The largest difference in speed: bad quartz clocks have a tenth of it.
+/// The largest skew: bad quartz clocks have a tenth of it.
 const MOST_SKEW: f64 = 1e-3;
 /// Steps of the search for the slope: each narrows it down to two thirds.
 const STEPS: usize = 80;
-/// An improvement below this, nanoseconds, does not show that the clocks differ in speed: clocks have microseconds.
+/// An improvement below this, nanoseconds, does not show a skew: clocks have a resolution of microseconds.
 const LEAST_GAIN: f64 = 5e3;
 
 /// A packet that passed both points.
@@ -46,16 +46,16 @@ pub(super) struct Clock {
 /// How the clocks of both captures were aligned.
 #[derive(Clone, PartialEq, Debug, Serialize, JsonSchema)]
 pub struct ClockReport {
-    /// Both captures were made with the same clock, as the user says.
+    /// The user says that both captures were made with the same clock.
     pub same_clock: bool,
     /// How far the clock of the second capture is ahead of that of the first, in the middle of the capture, ms.
     pub offset_ms: f64,
-    /// What it gains, parts per million.
+    /// Its skew, parts per million.
     pub skew_ppm: f64,
-    /// One-way delays are right to this, ms: half the shortest round trip between the points of capture. Null if packets passed in
+    /// One-way delays are right to this, ms: half the shortest round trip between the capture points. Null if packets passed in
     /// one direction only: delays are then those beyond the shortest one.
     pub accuracy_ms: Option<f64>,
-    /// The shortest round trip between the points of capture, ms.
+    /// The shortest round trip between the capture points, ms.
     pub round_trip_ms: Option<f64>,
 }
 
@@ -165,8 +165,8 @@ impl Sample {
     }
 }
 
-/// The packets of one direction that took least, one for each interval: the time from the middle, and the difference, whose sign
-/// is that of the delay.
+/// The fastest packets of one direction, one for each interval: the time from the middle, and the difference, with the sign of
+/// the delay.
 fn limit(samples: &[Sample], near: usize, (first, last): (u64, u64), middle: u64) -> Limit {
     let mut lowest: Vec<Option<(f64, f64)>> = vec![None; INTERVALS];
     let span = (last - first).max(1) as f64;
@@ -206,7 +206,7 @@ mod tests {
 
     const MS: i64 = 1_000_000;
 
-    /// Packets in both directions with delays that vary, seen by clocks that differ.
+    /// Packets in both directions with varying delays, captured with different clocks.
     fn samples(ahead: i64, ppm: i64, delays: [i64; 2]) -> Vec<Sample> {
         let packets = (0..20_000_i64).map(|i| {
             let near = usize::from(i % 2 == 1);

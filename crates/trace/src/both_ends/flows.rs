@@ -17,7 +17,7 @@ impl Sides {
     }
 }
 
-/// What shows which point the packets of a flow pass first: positive for the first capture.
+/// The evidence for the point that the packets of a flow pass first: positive for the first capture.
 #[derive(Clone, Copy, Debug, Default)]
 struct Votes {
     /// By the times of packets in both directions.
@@ -52,7 +52,7 @@ pub(super) fn sides(captures: &[Captured; 2], pairs: &Pairs) -> Sides {
         votes[passage.flow as usize].ttl += i64::from(passage.ttl) - i64::from(other.ttl);
         let difference = other.at.wrapping_sub(passage.at).cast_signed();
         last[passage.flow as usize] = Some(difference);
-        // A packet of each direction, close in time: the sum of their delays, or its negative, whatever the clocks show.
+        // A packet of each direction, close in time: the sum of their delays, or its negative, does not depend on the clocks.
         let reverse = reversed[passage.flow as usize];
         if let Some((reverse, before)) = reverse.and_then(|flow| Some((flow, last[flow as usize]?))) {
             let vote = difference.saturating_sub(before).signum();
@@ -123,7 +123,7 @@ pub(super) struct Sent {
 /// What became of it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Fate {
-    /// It passed the other point as this packet of that capture, so many nanoseconds later.
+    /// It passed the other point: its index in that capture, and the delay in nanoseconds.
     Arrived {
         number: u32,
         delay: i64,
@@ -136,7 +136,7 @@ pub(super) enum Fate {
 /// A flow in one direction.
 #[derive(Clone, Debug)]
 pub(super) struct Flow {
-    /// The ends as the capture near the sender has them.
+    /// The ends, as in the capture near the sender.
     pub(super) ends: Ends,
     pub(super) near: usize,
     /// In the order of sending.

@@ -1,9 +1,9 @@
 //! Two captures of the same packets, at two points of the path: what was lost, late or duplicated in between is known instead
 //! of inferred, for any protocol over IP.
 //!
-//! Packets are recognised by what does not change on the way (`passage.rs`), and those of one capture are matched with those of
-//! the other (`pairs.rs`). Which capture was made nearer to the sender of a flow is inferred for each flow (`flows.rs`). The
-//! clocks are aligned by the packets that took least (`clock.rs`). `report.rs` has the result.
+//! Packets are recognised by the fields that do not change on the way (`passage.rs`), and those of one capture are matched with
+//! those of the other (`pairs.rs`). Which capture was made nearer to the sender is inferred for each flow (`flows.rs`). The
+//! clocks are aligned by the fastest packets (`clock.rs`). `report.rs` has the result.
 
 mod clock;
 mod flows;
@@ -21,12 +21,12 @@ use flows::Flow;
 use passage::Captured;
 pub use report::{BothEnds, CaptureReport, DelayReport, FlowReport};
 
-/// Packets that both captures must have at least, to be captures of the same packets.
+/// The fewest packets that both captures must share to be captures of the same traffic.
 const LEAST_PACKETS: usize = 5;
-/// The least share of the smaller capture that both must have, if nobody says that they belong together.
+/// The smallest share of the smaller capture that both must have, unless the user says that they belong together.
 const LEAST_SHARE: f64 = 0.05;
 
-/// What the user says about two captures.
+/// The options of a comparison of two captures.
 #[derive(Clone, Debug, Default)]
 pub struct BothEndsOptions {
     /// Which packets count.
@@ -77,10 +77,10 @@ impl Matched {
         BothEnds::of(&self.captures, &self.flows, &self.clock, files)
     }
 
-    /// The path of the flow with most bytes.
+    /// The path of the flow with the most bytes.
     ///
     /// # Errors
-    /// If the captures do not tell how long it is, or have too few packets.
+    /// If the captures do not show its delay, or have too few packets.
     pub fn path(&self, rate: Option<Rate>) -> Result<MeasuredPath, String> {
         let flow = self.flows.first().ok_or("no packet passed both points of capture")?;
         flow.path(&self.captures, &self.clock, rate)

@@ -1,4 +1,4 @@
-//! Which packet of one capture is which of the other.
+//! Matches the packets of one capture with those of the other.
 
 use super::clock::Clock;
 use super::flows::Sides;
@@ -14,7 +14,7 @@ pub(super) struct Pairs {
     pub(super) of_b: Vec<Option<u32>>,
     /// Packets of each capture that are copies of one that has its match.
     pub(super) copies: [Vec<bool>; 2],
-    /// Groups of packets that look the same, and are not all told apart: those of both captures, in their order.
+    /// Groups of packets that look the same and cannot all be distinguished: those of both captures, in their order.
     open: Vec<[Vec<u32>; 2]>,
 }
 
@@ -25,7 +25,7 @@ impl Pairs {
     }
 }
 
-/// Matches packets that look like no other one, or that their identification tells apart.
+/// Matches packets that are unique, or that their identification makes unique.
 pub(super) fn unambiguous(a: &[Passage], b: &[Passage]) -> Pairs {
     let mut pairs = Pairs {
         of_a: vec![None; a.len()],
@@ -62,7 +62,7 @@ fn by_id(a: &[Passage], b: &[Passage], [of_a, of_b]: [Vec<u32>; 2], pairs: &mut 
         let id = same[0].0;
         while others.next_if(|other| other[0].0 < id).is_some() {}
         let Some(other) = others.next_if(|other| other[0].0 == id).filter(|_| id != 0) else { continue };
-        // As often in both, or copies were made on the way: in their order.
+        // The same number in both, or copies were made on the way: matched in order.
         let common = same.len().min(other.len());
         if same.len() == other.len() || common == 1 {
             same.iter().zip(other).for_each(|((_, a), (_, b))| pairs.join(*a, *b));

@@ -1,4 +1,4 @@
-//! The packets of a capture, as far as they are needed to find them again in another one.
+//! The packets of a capture, with the fields by which they are found in another capture.
 
 use std::hash::{BuildHasher, Hasher};
 use std::io::Read;
@@ -18,10 +18,10 @@ const COMPARED: usize = 32;
 const MOST_FLOWS: usize = 1 << 20;
 /// Segments shorter than this do not show the size of full ones.
 const LEAST_SEGMENT: u32 = 400;
-/// No longer packet crosses a network: the network card split it later, or had combined several.
+/// The longest packet of a network: longer ones are split later or were combined by the network card (TSO, GRO).
 pub(super) const MOST_ON_WIRE: u32 = 9_216;
 
-/// A packet at a point of capture, or the part of a combined one that crosses the network as one.
+/// A packet at a capture point, or a part of a TSO or GRO packet that crosses the network as one packet.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Passage {
     /// Nanoseconds since 1970.
@@ -171,8 +171,8 @@ impl CapturedFlow {
     }
 }
 
-/// Splits packets of TCP that a network card combines into those that cross the network, so that both captures have the same
-/// ones. Full segments have the smaller one of the sizes that are most frequent in the captures.
+/// Splits TSO and GRO packets into the packets that cross the network, so that both captures have the same ones. Full segments
+/// have the smaller of the most frequent sizes of the two captures.
 pub(super) fn split(captures: &mut [Captured; 2]) {
     let [a, b] = &*captures;
     let sizes = |captured: &Captured, other: &Captured| -> Vec<u32> {
@@ -222,8 +222,8 @@ fn hasher() -> impl Hasher {
     FixedState::with_seed(0).build_hasher()
 }
 
-/// What does not change of `len` bytes of a segment's data from its byte `from` on, or of one without data. Network cards set
-/// some flags only in the last one of the segments that they split.
+/// The fields that do not change on the way, of `len` bytes of a segment's data from its byte `from` on, or of a segment without
+/// data. With TSO, some flags are set only in the last segment.
 fn print(segment: &Segment, from: u32, len: u32) -> u64 {
     let mut hasher = hasher();
     hasher.write_u8(6);

@@ -1,4 +1,4 @@
-//! The result of a comparison of two captures, as it is printed and written as JSON.
+//! The result of a comparison of two captures, for text and JSON.
 
 use reknit_path::Reordering;
 use reknit_units::{Duration, Instant, Rate};
@@ -15,12 +15,12 @@ use crate::{LossRuns, MeasuredPath, ReorderingReport};
 
 /// Version of the JSON document.
 const FORMAT: &str = "reknit-both-ends-1";
-/// The segment size of a path that no TCP crossed.
+/// The segment size of a path without TCP traffic.
 const USUAL_SEGMENT: u64 = 1448;
-/// More packets than this of a capture that the other capture has and this one lacks are worth a warning.
+/// A capture that lacks more packets than this, which the other capture has, gets a warning.
 const FEW: f64 = 0.001;
 
-/// What happened to the packets between two points of capture.
+/// What happened to the packets between two capture points.
 #[derive(Clone, PartialEq, Debug, Serialize, JsonSchema)]
 pub struct BothEnds {
     /// Version of the document's format: `reknit-both-ends-1`.
@@ -59,7 +59,7 @@ pub struct FlowReport {
     pub to: String,
     /// The capture that was made nearer to the sender: 0 or 1.
     pub near: u8,
-    /// Packets that passed there. What a network card combined is counted as it crosses the network, for TCP.
+    /// Packets that passed there. TSO and GRO packets of TCP are counted as the packets that cross the network.
     pub sent: u64,
     /// Bytes of these, with IP headers.
     pub bytes: u64,

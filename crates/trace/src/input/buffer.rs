@@ -1,4 +1,4 @@
-//! A window onto a reader, with as many bytes as one record needs.
+//! A buffer over a reader that holds as many bytes as one record needs.
 
 use std::io::{self, ErrorKind, Read};
 

@@ -1,4 +1,4 @@
-//! Formats of captures that are not read: they are recognised, so that the user learns how to convert them.
+//! Capture formats that are not supported: they are recognised so that the error message can say how to convert them.
 
 /// The first bytes of files, and what they are.
 const MAGIC: &[(&[u8], &str)] = &[

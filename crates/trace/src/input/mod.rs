@@ -14,7 +14,7 @@ use pcapng::Pcapng;
 
 use crate::{Damage, Error};
 
-/// The longest frame or block that is believed. `tcpdump` captures at most 256 KiB of a packet.
+/// The longest frame or block that is accepted. `tcpdump` captures at most 256 KiB of a packet.
 const MOST_BYTES: usize = 16 << 20;
 
 /// A frame as captured.
@@ -53,7 +53,7 @@ struct Record {
     len: usize,
 }
 
-/// What reading one record of a file gives.
+/// The result of reading one record of a file.
 enum Next {
     Frame(Record),
     /// A record without a frame.
@@ -106,7 +106,7 @@ impl<'r> Frames<'r> {
         Ok(Pcap::begin(buffer)?.map(Format::Pcap))
     }
 
-    /// The next frame; none at the end. [`Frames::damage`] then tells whether the capture ended properly.
+    /// The next frame; none at the end. [`Frames::damage`] then shows whether the capture ended properly.
     #[inline]
     pub fn next_frame(&mut self) -> Option<Frame<'_>> {
         self.buffer.consume(std::mem::take(&mut self.used));

@@ -41,7 +41,7 @@ impl Pcap {
         Ok(None)
     }
 
-    /// The next record, if all of it is in `bytes`, and its length can be believed.
+    /// The next record, if all of it is in `bytes` and its length is plausible.
     #[inline]
     pub(super) fn available(&self, bytes: &[u8]) -> Option<Record> {
         let [seconds, ticks, captured, original] = self.order.numbers(bytes.first_chunk()?);

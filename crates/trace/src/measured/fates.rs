@@ -1,8 +1,8 @@
-//! What happens to packets behind the bottleneck.
+//! What happens to packets after the bottleneck.
 //!
-//! A receiver discards a packet whose timestamp is older than that of data which came before it (PAWS, RFC 7323 §5). Once a
+//! A receiver discards a packet whose timestamp is older than that of data which arrived before it (PAWS, RFC 7323 §5). Once a
 //! retransmission has arrived, this happens to all earlier packets that are late. At the sender they look lost, but another
-//! sender might have waited for them. So such a packet counts as late, if packets near it were late enough.
+//! sender might have waited for them. So such a packet counts as late if packets near it were late enough.
 
 use std::ops::Range;
 
@@ -11,38 +11,38 @@ use reknit_units::Duration;
 use super::link::Passed;
 use super::{Fate, Nanos, Travelled, outages};
 
-/// Packets on either side among which the fastest shows how long the path is.
+/// The fastest of this many packets on either side shows the delay of the path.
 const NEIGHBOURS: usize = 8;
-/// Changes of the path's delay below this are noise of the hosts.
+/// Smaller changes of the path's delay are noise of the hosts.
 const LEAST_CHANGE: Duration = Duration::from_millis(2);
-/// Packets on either side among which a late one is looked for.
+/// A late packet is looked for among this many on either side.
 const NEAR: usize = 64;
 
-/// The part of the path behind its bottleneck.
+/// The part of the path after its bottleneck.
 #[derive(Clone, Debug)]
 pub(super) struct Behind {
-    /// How much longer than at its shortest the path was, from when on.
+    /// The path's delay beyond its shortest one, and from which time on it applies.
     pub(super) delays: Vec<(Duration, Duration)>,
     /// From when until when all packets were lost.
     pub(super) outages: Vec<(Duration, Duration)>,
-    /// Of the packets outside of outages.
+    /// The fates of the packets outside of outages.
     pub(super) fates: Vec<Fate>,
 }
 
-/// A packet behind the link.
+/// A packet after the link.
 #[derive(Clone, Copy, Debug)]
 struct Rest {
     at: Nanos,
-    /// How much longer than the shortest time it took from the link; none: lost.
+    /// The time it took from the link, beyond the shortest such time; none: lost.
     extra: Option<Nanos>,
     /// A packet that was sent later arrived before it.
     is_overtaken: bool,
-    /// If it was at least this much later than usual, the receiver discarded it, because a retransmission had arrived.
+    /// If it was at least this much later than usual, the receiver discarded it because a retransmission had arrived.
     discarded_from: Option<Nanos>,
 }
 
-/// Takes apart what all packets of a time have in common and what is different for each. A packet that nobody overtook is
-/// not late: at the sender, acknowledgments are delayed, and as lateness that would reorder.
+/// Separates the delay that all packets of a time have in common from the lateness of each. A packet that was not overtaken is
+/// not late: in a capture at the sender the ACK may have been delayed, and that delay as lateness would reorder packets.
 pub(super) fn behind(
     packets: &[Travelled],
     passed: &Passed,

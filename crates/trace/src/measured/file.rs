@@ -11,7 +11,7 @@ use crate::{DirectionReport, Place};
 const PER_LINE: usize = 12;
 
 impl MeasuredPath {
-    /// The path as TOML (`docs/reference/paths.md`). The rest of the path follows its bottleneck; how long it is changes for all
+    /// The path as TOML (`docs/reference/paths.md`). The rest of the path follows the bottleneck; its delay changes for all
     /// packets at once, and each packet may be late or lost.
     pub fn toml(&self) -> String {
         let one_way = micros(self.round_trip / 2);
@@ -89,7 +89,7 @@ pub(super) fn direction_tcp(direction: &DirectionReport) -> String {
     tcp(direction.segment(), direction.options.sack, direction.options.timestamps)
 }
 
-/// The options of both ends: those agreed on, and otherwise those of usual hosts. `segment`: the payload of full segments.
+/// The options of both ends: the negotiated ones, or else those of common hosts. `segment`: the payload of full segments.
 pub(crate) fn tcp(segment: u64, sack: Option<bool>, timestamps: Option<bool>) -> String {
     let mut text = format!(
         "\n[tcp]\nmss = {}\nmin_rto = \"200 ms\"\nreceive_buffer = \"16 MiB\"\nack_delay = \"40 ms\"\nrtt_samples = \"per-ack\"\n",
@@ -104,7 +104,7 @@ pub(crate) fn tcp(segment: u64, sack: Option<bool>, timestamps: Option<bool>) ->
     text
 }
 
-/// Whose path it is.
+/// The direction that the path was measured from.
 pub(super) fn source(direction: &DirectionReport) -> String {
     let place = match direction.captured_at {
         Place::Sender => "at the sender",

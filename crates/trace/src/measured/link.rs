@@ -4,17 +4,17 @@ use std::ops::Range;
 
 use super::{Nanos, Travelled, outages, rate};
 
-/// Lost packets that waited at least this share of the longest wait show how long the queue is when it is full.
+/// Lost packets that waited at least this share of the longest wait show the length of the full queue.
 const NEARLY: f64 = 0.8;
-/// A loss belongs to a queue that overflows if the wait is at least this share of that in the full queue: the estimate of
-/// the wait is often too low, because not all that loads the link is known.
+/// A loss counts as a drop of the full queue if the wait is at least this share of the full queue's: the estimate of the wait
+/// is often too low, because some of the load of the link is not known.
 const FULL: f64 = 0.6;
-/// Packets for whose transmission the longest wait must be enough to speak of a full queue.
+/// The longest wait must be the transmission time of at least this many packets; otherwise there is no full queue.
 const LEAST_QUEUE: f64 = 4.0;
-/// Packets with such a wait must be lost this many times as often as others.
+/// Packets with such a wait must be lost this many times as often as the others.
 const MORE_OFTEN: f64 = 3.0;
 
-/// What the link does to each packet.
+/// The effect of the link on each packet.
 #[derive(Clone, Debug)]
 pub(super) struct Passed {
     /// When each packet leaves the link; none: its queue drops it.
@@ -63,7 +63,7 @@ fn time(packet: &Travelled, rate: f64) -> Nanos {
     rate::time_for(packet.size, rate) as Nanos
 }
 
-/// Sends `packets`, which are in the order of sending, through a link with this rate. Those in `outages` have not met a full
+/// Sends `packets`, which are in the order of sending, through a link with this rate. Losses in `outages` are not drops of the
 /// queue.
 pub(super) fn pass(packets: &[Travelled], outages: &[Range<usize>], rate: f64) -> Passed {
     let mut link = Link::new(packets, rate);
@@ -91,7 +91,7 @@ pub(super) fn pass(packets: &[Travelled], outages: &[Range<usize>], rate: f64) -
     Passed { left, longest_wait, overflows, transit: link.transit }
 }
 
-/// The share of lost packets among those that met a full queue, or among the others.
+/// The share of lost packets among those that arrived at a full queue, or among the others.
 fn lost_share(waited: &[(&Travelled, Nanos)], full: Nanos, is_full: bool) -> f64 {
     let same = waited.iter().filter(|(packet, wait)| packet.is_known() && (*wait >= full) == is_full);
     let (mut all, mut lost) = (0.0, 0.0);

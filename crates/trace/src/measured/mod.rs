@@ -1,8 +1,8 @@
-//! The path as measured: the link that is its bottleneck, and what happens to packets behind it.
+//! The path as measured: its bottleneck link, and what happens to packets after it.
 //!
 //! Another sender fills the queue of the bottleneck differently, so queueing delays and drops must be simulated. Only the
 //! rest of the path can be taken from the capture. The rate of the bottleneck is estimated (`rate.rs`), and the measured
-//! packets are sent through a link with that rate (`link.rs`). Whatever the link does not explain happened behind it
+//! packets are sent through a link with that rate (`link.rs`). Whatever the link does not explain happened after it
 //! (`fates.rs`): the path became longer, or the packet was late or lost.
 
 mod fates;
@@ -40,11 +40,11 @@ pub(crate) struct Travelled {
     /// None: lost, or not known.
     arrived: Option<Nanos>,
     is_lost: bool,
-    /// A retransmission. Which transmission arrived is less sure for it.
+    /// A retransmission. It is less certain which transmission of its data arrived.
     is_again: bool,
     /// It looks lost at the sender, but has a timestamp: the receiver may have discarded it (PAWS).
     may_be_discarded: bool,
-    /// When its data was there.
+    /// When its data arrived, in this packet or in another.
     settled: Nanos,
     /// Bytes with headers, and without.
     size: u32,
@@ -58,7 +58,7 @@ impl Travelled {
     }
 }
 
-/// What happened to a packet behind the bottleneck.
+/// What happened to a packet after the bottleneck.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 struct Fate {
     /// When it left the bottleneck, since the beginning.
@@ -90,19 +90,19 @@ pub struct MeasuredPath {
     pub late: u64,
     /// From the first packet, and the handshake before it, to the last.
     pub duration: Duration,
-    /// The share of that time in which no data was in flight: the application paused. None for captures at the
-    /// receiver, which do not tell.
+    /// The share of that time in which no data was in flight: the application paused. None for captures at the receiver,
+    /// which do not show it.
     pub idle: Option<f64>,
-    /// By when how many bytes of data had arrived, in the order of time.
+    /// How many bytes of data had arrived by which time, in the order of time.
     progress: Vec<(Duration, u64)>,
-    /// How much longer the path was, from when on.
+    /// From which time on the path's delay was longer, and by how much.
     delays: Vec<(Duration, Duration)>,
     /// From when until when all packets were lost.
     outages: Vec<(Duration, Duration)>,
     fates: Vec<Fate>,
     /// The `[tcp]` table of a path file.
     tcp: String,
-    /// Whose path it is.
+    /// The direction that the path was measured from.
     source: String,
 }
 

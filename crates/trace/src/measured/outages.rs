@@ -1,5 +1,6 @@
-//! Times in which every packet was lost: the path was down. Another sender finds it down at the same times, so outages belong
-//! to the path and not to single packets. They are no drops of a queue either: a full one takes a packet for each that leaves.
+//! Times in which every packet was lost: the path was down. It is down for another sender at the same times, so outages are a
+//! property of the path and not of single packets. They are no drops of a queue either: a full queue accepts a packet for each
+//! that leaves.
 
 use std::ops::Range;
 

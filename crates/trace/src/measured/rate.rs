@@ -1,8 +1,8 @@
 //! The rate of the bottleneck.
 //!
-//! Packets that are sent faster than the rate of the link arrive one transmission time apart, even if the sender is slower
-//! on average (packet pairs, Keshav). So the rate at which most of these packets arrive is the rate of the link. If jitter hides it,
-//! the highest rate at which data arrived during a round trip is a lower limit.
+//! Packet-pair dispersion (Keshav): packets that are sent faster than the rate of the link arrive one transmission time apart,
+//! even if the sender is slower on average. So the most frequent rate of such packets is the rate of the link. If jitter hides
+//! it, the highest rate at which data arrived during a round trip is a lower limit.
 
 use reknit_units::Duration;
 
@@ -10,23 +10,24 @@ use super::{Nanos, Travelled};
 
 /// Rates whose ratio is at most this count as equal.
 const EQUAL: f64 = 1.1;
-/// The spacing at the sender must be below this share of the spacing at the receiver: first packets that the link has spread
-/// out, and if there are none, those that the ACK clock sends with the spacing of earlier ones.
+/// The spacing at the sender must be below this share of the spacing at the receiver. First only packets that the link has
+/// spread out count; if there are too few, also those that the ACK clock sends with the spacing of earlier ones.
 const SPREAD: [f64; 2] = [0.8, 1.05];
+/// The lowest rate that is reported, bit/s. It keeps transmission times finite.
 const LEAST_RATE: f64 = 8_000.0;
 /// Pairs that are needed, and the share of them that must be equal.
 const LEAST_PAIRS: usize = 20;
 const LEAST_SHARE: f64 = 0.3;
-/// The largest distance of such packets in the order of sending.
+/// Pairs are up to this many sends apart: if packets take paths in turn, adjacent packets do not show the rate.
 const MOST_APART: usize = 3;
-/// Pairs below this share of the highest throughput show something else than the link: packets that took different paths,
-/// or pauses of the sender.
+/// Pairs below this share of the highest throughput do not show the link, but packets that took different paths or pauses of
+/// the sender.
 const LEAST_OF_THROUGHPUT: f64 = 0.85;
-/// Round trips in which the throughput is measured: fewer are not enough to level out jitter.
+/// The averaging window of the throughput, in round trips; shorter windows do not average out jitter.
 const WINDOW: u64 = 4;
-/// The quantile of the throughput of all windows that is taken for the highest: some packets come in bursts after a stall.
+/// This quantile of the throughput of all windows counts as the maximum: some packets come in bursts after a stall.
 const QUANTILE: f64 = 0.98;
-/// Packets that a window has at least.
+/// The fewest packets in a window.
 const LEAST_WINDOW: usize = 16;
 
 /// Bits per second, and whether that is only a lower limit.
@@ -39,7 +40,7 @@ pub(super) fn estimate(packets: &[Travelled], round_trip: Duration) -> (f64, boo
     }
 }
 
-/// Nanoseconds for the transmission of this many bytes.
+/// The transmission time of this many bytes, in nanoseconds.
 pub(super) fn time_for(bytes: u32, rate: f64) -> f64 {
     f64::from(bytes) * 8e9 / rate
 }
@@ -55,7 +56,7 @@ fn arrivals(packets: &[Travelled]) -> Vec<(Nanos, u64)> {
     arrivals
 }
 
-/// The rate of a short transfer: that of all of it.
+/// The rate of a short transfer: its average.
 fn mean(packets: &[Travelled]) -> f64 {
     let arrivals = arrivals(packets);
     let bytes: u64 = arrivals.iter().skip(1).map(|(_, bytes)| bytes).sum();
@@ -63,7 +64,7 @@ fn mean(packets: &[Travelled]) -> f64 {
     if span > 0 { rate_of(bytes, span) } else { 1e9 }
 }
 
-/// The highest rate of arrival in windows of at least this length; none if the transfer is shorter.
+/// The highest rate of arrival in windows of at least this length, as a quantile; none if the transfer is shorter.
 fn throughput(packets: &[Travelled], window: Duration) -> Option<f64> {
     let arrivals = arrivals(packets);
     let window = window.as_nanos().cast_signed();
@@ -98,8 +99,8 @@ struct Group {
     bytes: u64,
 }
 
-/// The most frequent rate, from `least` on, of packets that were sent faster than they arrived; none if no rate is frequent. If packets take
-/// several paths alternately, every second or third packet shows it, not adjacent ones.
+/// The most frequent rate of at least `least` of packets that were sent faster than they arrived; none if no rate is frequent. If
+/// packets take several paths in turn, every second or third packet shows it, not adjacent ones.
 fn pairs(packets: &[Travelled], spread: f64, least: f64) -> Option<f64> {
     let runs = runs(packets);
     let rates = |apart: usize| -> Vec<f64> {
@@ -110,7 +111,7 @@ fn pairs(packets: &[Travelled], spread: f64, least: f64) -> Option<f64> {
     found.max_by(|a, b| a.0.total_cmp(&b.0)).map(|(_, rate)| rate)
 }
 
-/// The packets of each acknowledgment, in runs between lost packets: those may have taken their time on the link.
+/// The packets of each acknowledgment, in runs between lost packets, which may have used the link as well.
 fn runs(packets: &[Travelled]) -> Vec<Vec<Group>> {
     let mut runs: Vec<Vec<Group>> = vec![Vec::new()];
     for packet in packets {
@@ -155,7 +156,7 @@ fn most_frequent(mut sorted: Vec<f64>) -> Option<(f64, f64)> {
         }
     }
     let share = best.len() as f64 / sorted.len() as f64;
-    // The median of these: the clock's resolution spreads the rates to both sides.
+    // The median, because the clock's resolution spreads the rates to both sides.
     (share >= LEAST_SHARE).then(|| (share, sorted[best.start + best.len() / 2]))
 }
 

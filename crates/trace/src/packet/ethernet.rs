@@ -9,7 +9,7 @@ pub(super) const LEN: usize = 14;
 pub(super) const IPV4: u16 = 0x0800;
 pub(super) const IPV6: u16 = 0x86dd;
 pub(super) const TRANSPARENT_ETHERNET: u16 = 0x6558;
-/// Below, the type is a length.
+/// Below this, the type is a length.
 const LEAST_TYPE: u16 = 0x0600;
 /// IEEE 802.1Q, 802.1ad, and the older numbers of the latter.
 const VLAN: [u16; 4] = [0x8100, 0x88a8, 0x9100, 0x9200];

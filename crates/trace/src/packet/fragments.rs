@@ -1,16 +1,16 @@
-//! Puts fragments together, in bounded memory. Only the beginning of a packet is kept, with its headers, and which bytes of
-//! the rest have passed.
+//! Reassembles fragments in bounded memory. Only the beginning of a packet is kept, with its headers, and which of the other
+//! bytes have passed.
 
 use super::layer::{Piece, Whole};
 use super::rest::Rest;
 
-/// Packets that are not complete.
+/// The most packets that are reassembled at a time.
 const MOST_PARTIAL: usize = 64;
-/// Fragments of a packet.
+/// The most fragments of a packet.
 const MOST_PIECES: usize = 256;
-/// Bytes of the beginning that are kept: headers of several tunnels.
+/// How many bytes of the beginning are kept: enough for the headers of several tunnels.
 const HEAD: usize = 512;
-/// How long fragments wait for the others, nanoseconds (RFC 1122 §3.3.2 allows 60 s to 120 s, Linux 30 s).
+/// The reassembly timeout, nanoseconds (60 s to 120 s in RFC 1122 §3.3.2, 30 s in Linux).
 const PATIENCE: u64 = 30_000_000_000;
 /// The longest packet.
 const MOST_BYTES: usize = 1 << 16;
@@ -47,7 +47,7 @@ pub(super) struct Fragments {
 }
 
 impl Fragments {
-    /// Takes a fragment that passes at `now`. Returns the packet if it was the last one that was missing.
+    /// Adds a fragment that passes at `now`. Returns the packet if this was the last missing fragment.
     pub(super) fn add(&mut self, piece: Piece, ends: [[u8; 16]; 2], rest: Rest<'_>, now: u64) -> Option<Complete> {
         self.partial.retain(|partial| now.saturating_sub(partial.since) <= PATIENCE);
         let key = Key(ends[0], ends[1], piece.of, piece.id);
@@ -70,7 +70,7 @@ impl Fragments {
 impl Partial {
     fn add(&mut self, piece: Piece, rest: Rest<'_>) {
         let (from, to) = (piece.offset, piece.offset + rest.original_len);
-        // A fragment may be captured twice.
+        // A fragment may be captured twice. Of overlapping fragments at the same offset, the first counts.
         if to > MOST_BYTES || self.pieces.len() == MOST_PIECES || self.pieces.iter().any(|known| known.0 == from) {
             return;
         }

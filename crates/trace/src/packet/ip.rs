@@ -21,7 +21,7 @@ const SHIM6: u8 = 140;
 /// Bytes of an IPv4 header without options.
 pub(super) const IPV4_LEN: usize = 20;
 const IPV6_LEN: usize = 40;
-/// The most extension headers.
+/// The most extension headers: a longer chain is an attack or garbage.
 const MOST_EXTENSIONS: usize = 8;
 
 /// An IP packet.
@@ -52,8 +52,8 @@ fn ipv4<'a>(packet: Rest<'a>, into: &mut Packet) -> Next<'a> {
     extended(header[9], rest)
 }
 
-/// The length that the header says. A network card that segments the packet fills it in; the capture then has zero, and the
-/// packet is as long as the frame.
+/// The length in the header. With TSO the network card fills it in; the capture then has zero, and the packet is as long as the
+/// frame.
 #[inline]
 pub(super) fn total_len(header: &[u8; IPV4_LEN], frame: usize) -> usize {
     match u16_at(header, 2) {
@@ -78,7 +78,7 @@ pub(super) fn ipv4_fields(header: &[u8; IPV4_LEN], into: &mut Packet) {
 }
 
 fn ipv6<'a>(packet: Rest<'a>, into: &mut Packet) -> Next<'a> {
-    // Zero: a jumbogram, or a packet that the network card segments.
+    // Zero: a jumbogram, or a TSO packet.
     let payload = match packet.u16(4)? {
         0 => packet.original_len.saturating_sub(IPV6_LEN),
         payload => usize::from(payload),
@@ -122,8 +122,8 @@ fn fragment((id, offset, is_last): (u32, usize, bool), protocol: u8, rest: Rest<
     Ok((Layer::Piece(Piece { id, of: Whole::Protocol(protocol), offset, is_last }), rest))
 }
 
-/// True if the bytes begin with an IP header whose lengths and checksum are right: for tunnels that do not say what they
-/// carry.
+/// True if the bytes look like an IP header: for IPv4 a plausible length and, without options, a checksum that is right or zero;
+/// for IPv6 a known next header. For tunnels that do not say what they carry.
 pub(super) fn is_likely(rest: Rest<'_>) -> bool {
     match rest.bytes {
         [first, ..] if first >> 4 == 4 => rest.head::<IPV4_LEN>(IPV4_LEN).is_ok_and(|header| {

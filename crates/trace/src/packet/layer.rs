@@ -1,4 +1,4 @@
-//! The layers of a frame, one inside the other, in any order: a tunnel may carry whatever a wire carries.
+//! The layers of a frame, one inside the other, in any order: a tunnel may carry any layer.
 
 use super::rest::Rest;
 use super::{Packet, Skipped, ethernet, ip, link, ppp, tunnel, wlan};
@@ -6,7 +6,7 @@ use super::{Packet, Skipped, ethernet, ip, link, ppp, tunnel, wlan};
 /// The most headers of a frame.
 const MOST_LAYERS: usize = 32;
 
-/// What the bytes that follow are.
+/// The type of the bytes that follow.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Layer {
     /// A frame of a LINKTYPE of the pcap registry.
@@ -40,7 +40,7 @@ pub(super) struct Piece {
     pub(super) is_last: bool,
 }
 
-/// What the fragments together are.
+/// What the fragments are parts of.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(super) enum Whole {
     Protocol(u8),
@@ -48,10 +48,10 @@ pub(super) enum Whole {
     Ethernet,
 }
 
-/// What follows a header, or why that is not read.
+/// The layer after a header, or why it is not read.
 pub(super) type Next<'a> = Result<(Layer, Rest<'a>), Skipped>;
 
-/// What is left when all wrappings are off.
+/// The innermost layer, after all headers and tunnels.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Found<'a> {
     /// What an IP packet of this protocol carries, which is no tunnel.
@@ -61,7 +61,7 @@ pub(super) enum Found<'a> {
     Amsdu(Rest<'a>),
 }
 
-/// Takes off one wrapping after the other. `into` gets the addresses and the other fields of the last IP header.
+/// Decapsulates a frame layer by layer. `into` gets the addresses and the other fields of the last IP header.
 pub(super) fn descend<'a>(mut layer: Layer, mut rest: Rest<'a>, into: &mut Packet) -> Result<Found<'a>, Skipped> {
     for _ in 0..MOST_LAYERS {
         (layer, rest) = match layer {

@@ -1,4 +1,4 @@
-//! What is left out of an analysis, by name.
+//! The packets that an analysis skips, by name.
 
 use std::collections::BTreeMap;
 
@@ -9,7 +9,7 @@ use super::rest::Rest;
 use super::udp::Flows;
 use super::{Packet, Skipped, ip, link};
 
-/// Packets of one kind that were left out.
+/// Skipped packets of one kind.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, JsonSchema)]
 pub struct LeftOut {
     /// Their protocol, or why they cannot be read.
@@ -18,7 +18,7 @@ pub struct LeftOut {
     pub packets: u64,
 }
 
-/// Counts what is left out.
+/// Counts the skipped packets.
 #[derive(Debug, Default)]
 pub(super) struct Tally {
     skipped: BTreeMap<Skipped, u64>,
@@ -30,12 +30,12 @@ impl Tally {
         *self.skipped.entry(skipped).or_default() += packets;
     }
 
-    /// UDP that is no tunnel. Its packets tell only together what they carry.
+    /// UDP that is not a tunnel. What it carries shows only in several packets of a flow.
     pub(super) fn add_udp(&mut self, ends: &Packet, rest: Rest<'_>, packets: u64) {
         self.udp.add(ends, rest, packets);
     }
 
-    /// What was counted as a fragment belongs to a packet that is complete.
+    /// Packets that were counted as fragments belong to a packet that is complete.
     pub(super) fn take_fragments(&mut self, packets: u64) {
         if let Some(count) = self.skipped.get_mut(&Skipped::Fragment) {
             *count = count.saturating_sub(packets);

@@ -1,4 +1,4 @@
-//! Link layers, by their numbers in the LINKTYPE registry of pcap.
+//! Link layers by their number in the LINKTYPE registry of pcap.
 
 use super::layer::{Layer, Next};
 use super::rest::Rest;

@@ -1,9 +1,9 @@
-//! The TCP packets in captured frames. Frames may be cut off after the headers, and checksums are not checked: the host that
-//! captures often leaves them to its network card.
+//! The TCP packets in captured frames. Frames may be cut off after the headers, and checksums are not checked: the capturing host
+//! often offloads them to its network card.
 //!
 //! Nearly all frames are read by `plain.rs`. Others are read layer by layer (`layer.rs`): link layers (`link.rs`, `ethernet.rs`,
-//! `wlan.rs`, `ppp.rs`), IP (`ip.rs`), and tunnels (`tunnel.rs`), in any order. Fragments are put together (`fragments.rs`),
-//! and what is left out is counted by name (`left_out.rs`, `udp.rs`).
+//! `wlan.rs`, `ppp.rs`), IP (`ip.rs`), and tunnels (`tunnel.rs`), in any order. Fragments are reassembled (`fragments.rs`),
+//! and skipped packets are counted by name (`left_out.rs`, `udp.rs`).
 
 mod ethernet;
 mod fragments;
@@ -36,7 +36,7 @@ use crate::Frame;
 const SCTP: u8 = 132;
 const UDP_LEN: usize = 8;
 const IP_LEN: usize = 20;
-/// The most fragments, and frames in one, inside each other.
+/// The deepest nesting of fragments and of frames in a frame.
 const MOST_NESTED: u32 = 4;
 /// The most frames in one.
 const MOST_SUBFRAMES: usize = 64;
@@ -66,7 +66,7 @@ impl Endpoint {
     }
 }
 
-/// The address of an IPv4 packet. It is made as one number, because it is read in larger pieces than it has in the header.
+/// The address of an IPv4 packet. It is built as one number because it is read in larger pieces than the header has.
 #[inline]
 fn mapped(address: [u8; 4]) -> [u8; 16] {
     (0xffff << 32 | u128::from(u32::from_be_bytes(address))).to_be_bytes()
@@ -106,11 +106,11 @@ pub(crate) enum Skipped {
     Fragment,
     /// A length in a header contradicts another.
     Malformed,
-    /// It has more headers than are read.
+    /// It has more headers than the limit.
     TooDeep,
 }
 
-/// Reads TCP packets from frames. It remembers fragments, and counts what it leaves out.
+/// Reads TCP packets from frames. It remembers fragments and counts the packets that it skips.
 #[derive(Debug, Default)]
 pub struct Reader {
     packet: Packet,
@@ -123,7 +123,7 @@ pub struct Reader {
 }
 
 impl Reader {
-    /// The TCP packets in `frame`: nearly always one or none. A packet in fragments comes with the last of them.
+    /// The TCP packets in `frame`: nearly always one or none. A fragmented packet is returned with its last fragment.
     #[inline]
     pub fn read(&mut self, frame: &Frame<'_>) -> &[Packet] {
         self.packet.interface = frame.interface;
@@ -196,8 +196,8 @@ impl Reader {
         layer::descend(Layer::Link(frame.link), rest, &mut self.packet)
     }
 
-    /// Takes what was found in a packet that `frames` frames carried: calls `each` for every packet of IP in it, and counts
-    /// what is left out.
+    /// Processes the innermost layer of a packet that `frames` frames carried: calls `each` for every packet of IP in it and
+    /// counts what is skipped.
     fn follow(&mut self, found: Result<Found<'_>, Skipped>, frames: u64, depth: u32, each: &mut Each<'_>) {
         match found {
             _ if depth > MOST_NESTED => self.left_out.add(Skipped::TooDeep, frames),
@@ -231,7 +231,7 @@ impl Reader {
         }
     }
 
-    /// What was left out, the most frequent first.
+    /// The skipped packets by kind, the most frequent first.
     pub fn left_out(&self) -> Vec<LeftOut> {
         self.left_out.all()
     }
@@ -241,7 +241,7 @@ impl Reader {
         self.left_out.count(skipped)
     }
 
-    /// The link types that cannot be read, and how many frames have them.
+    /// The link types that cannot be read, and the number of frames of each.
     pub(crate) fn unknown_links(&self) -> impl Iterator<Item = (u16, u64)> {
         self.left_out.unknown_links()
     }
@@ -265,7 +265,7 @@ pub(crate) struct Datagram<'a> {
     pub(crate) size: usize,
 }
 
-/// Takes the payload of an IP packet: its protocol, and what follows the IP header.
+/// A function that gets the payload of an IP packet: its protocol, and the bytes after the IP header.
 type Each<'e> = dyn FnMut(&mut Packet, u8, Rest<'_>) -> Result<(), Skipped> + 'e;
 
 #[cfg(test)]

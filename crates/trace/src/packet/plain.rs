@@ -1,5 +1,5 @@
-//! What nearly all packets are: Ethernet without tags or no link layer, IPv4 without options or fragments, TCP with all of its
-//! header captured. Every field then has a fixed place, and two comparisons of lengths are enough for all of them.
+//! The fast path for nearly all packets: Ethernet without tags or no link layer, IPv4 without options or fragments, TCP with a
+//! completely captured header. Every field is then at a fixed offset, and two comparisons of lengths are enough for all of them.
 
 use super::ip::{self, IPV4_LEN};
 use super::link::{ETHERNET, RAW};
@@ -10,7 +10,7 @@ use crate::Frame;
 /// Version 4, and a header of 20 bytes.
 const VERSION_AND_LEN: u8 = 0x45;
 
-/// Reads the packet in `frame`. False if it is not plain; `into` is as before then.
+/// Reads the packet in `frame`. False if it is not plain; `into` is then unchanged.
 #[inline]
 pub(super) fn read(frame: &Frame<'_>, into: &mut Packet) -> bool {
     match frame.link {
@@ -20,7 +20,7 @@ pub(super) fn read(frame: &Frame<'_>, into: &mut Packet) -> bool {
     }
 }
 
-/// The same behind a header of the link layer that is so long.
+/// The same after a link-layer header of this length.
 #[inline]
 fn read_behind<const LINK_LEN: usize>(frame: &Frame<'_>, into: &mut Packet) -> bool {
     let Some((link, bytes)) = frame.bytes.split_first_chunk::<LINK_LEN>() else { return false };

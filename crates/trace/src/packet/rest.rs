@@ -1,4 +1,4 @@
-//! Where the headers of a frame continue.
+//! The part of a frame that has not been parsed yet.
 
 use super::Skipped;
 
@@ -18,8 +18,8 @@ impl<'a> Rest<'a> {
         Ok(Rest { bytes, original_len: self.original_len.saturating_sub(n) })
     }
 
-    /// `n` bytes on the wire, as a header says. What follows is padding or a checksum; what is missing was not captured,
-    /// even if the record does not say so: programs that slice packets write the length of what they kept.
+    /// `n` bytes on the wire, by a length in a header. What follows is padding or a checksum; what is missing was not captured,
+    /// even if the record does not say so: programs that slice packets write the length that they kept.
     #[inline]
     pub(super) fn with_len(self, n: usize) -> Rest<'a> {
         Rest { bytes: &self.bytes[..self.bytes.len().min(n)], original_len: n }

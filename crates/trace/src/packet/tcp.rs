@@ -1,10 +1,10 @@
-//! The TCP header (RFC 9293 §3.1) with the options that tell about loss and reordering.
+//! The TCP header (RFC 9293 §3.1) with the options that show loss and reordering.
 
 use super::rest::{Rest, u16_at, u32_at};
 use super::{Packet, Skipped};
 
 pub(super) const LEN: usize = 20;
-/// Bytes of the header without which nothing can be said.
+/// Bytes of the header without which a segment cannot be analysed.
 const UP_TO_FLAGS: usize = 14;
 const END: u8 = 0;
 const NOP: u8 = 1;
@@ -59,7 +59,7 @@ pub struct Segment {
     pub window_scale: Option<u8>,
     /// A SYN permits SACK.
     pub sack_permitted: bool,
-    /// The capture has only part of the options.
+    /// The options were captured only in part.
     pub is_cut: bool,
 }
 

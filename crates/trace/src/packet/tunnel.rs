@@ -11,7 +11,7 @@ const ETHER_IP: u8 = 97;
 const MPLS: u8 = 137;
 const UDP_LEN: usize = 8;
 
-/// What a tunnel leads to; none if it is none.
+/// The layer inside a tunnel; none if it is not a tunnel.
 type Inside<'a> = Result<Option<(Layer, Rest<'a>)>, Skipped>;
 
 /// True for protocols of IP that are tunnels.

@@ -1,13 +1,13 @@
-//! What UDP carries, told from the packets of each flow, and otherwise from its port.
+//! What UDP carries, by the packets of each flow, or else by its port.
 
 use std::collections::BTreeMap;
 
 use super::rest::Rest;
 use super::{Endpoint, Packet};
 
-/// Flows that are told apart. Beyond, each packet counts for itself.
+/// Flows that are distinguished. Packets of further flows are counted one by one.
 const MOST_FLOWS: usize = 4096;
-/// Packets in a row that make RTP: any two bits may look like its version.
+/// Packets in a row that are needed to recognise RTP: any two bits may look like its version.
 const RTP_PACKETS: u32 = 3;
 /// Steps of RTP's sequence numbers.
 const RTP_STEP: u16 = 16;
@@ -32,7 +32,7 @@ struct Flow {
     /// The last packet, read as RTP: its source and number, and how many came in a row.
     rtp: Option<(u32, u16)>,
     in_a_row: u32,
-    /// A packet was not one of QUIC.
+    /// A packet was not QUIC.
     is_unlike_quic: bool,
 }
 
@@ -113,7 +113,7 @@ impl Flow {
     }
 }
 
-/// What a packet is without doubt.
+/// The protocol of a packet that is recognised with certainty.
 fn recognized(payload: &[u8], len: usize) -> Option<&'static str> {
     const STUN_COOKIE: [u8; 4] = [0x21, 0x12, 0xa4, 0x42];
     match payload {

@@ -1,4 +1,4 @@
-//! IEEE 802.11 data frames, and the headers with which receivers of radio describe them.
+//! IEEE 802.11 data frames, and the radio headers that capturing drivers add (radiotap, Prism, AVS).
 
 use super::Skipped;
 use super::layer::{Layer, Next};
@@ -86,8 +86,8 @@ pub(super) fn radiotap(frame: Rest<'_>) -> Next<'_> {
     if is_padded { unpadded(inside) } else { Ok((Layer::Wlan, inside)) }
 }
 
-/// A frame whose header is followed by padding to a multiple of four bytes: only a header with the field of
-/// priorities is not one. It must be one that can be read, so what follows is the frame's LLC header.
+/// A frame whose header is padded to a multiple of four bytes: only a QoS header needs it. It must be a frame that can be read,
+/// so its LLC header follows.
 fn unpadded(frame: Rest<'_>) -> Next<'_> {
     let (layer, rest) = read(frame)?;
     let header = frame.bytes.len() - rest.bytes.len();

@@ -1,5 +1,5 @@
-//! What happened to the data after it was captured: the acknowledgments tell which packets arrived, in which order, and
-//! which arrived twice.
+//! What happened to the data downstream of the capture point: the acknowledgments show which packets arrived, in which
+//! order, and which arrived twice. Called by [`super::data`] for each acknowledgment, after [`super::before`].
 
 mod settle;
 
@@ -19,9 +19,9 @@ pub(super) use settle::Settling;
 
 use crate::{Side, Verdict};
 
-/// Copies after which the network is known to make them.
+/// After this many copies, it is known that the network makes them.
 const SOME_COPIES: u32 = 3;
-/// Retransmitted ranges for which an acknowledgment that says nothing new may be the answer to a duplicate.
+/// This many recently retransmitted ranges may be what an acknowledgment without news answers as a duplicate.
 const AWAITING: usize = 4;
 
 /// The state of one direction.
@@ -33,7 +33,7 @@ pub(crate) struct After {
     /// The end of the highest SACK block.
     sacked: u64,
     blocks: [(u64, u64); 4],
-    /// What an ACK newly reports: the order in which the ranges passed, and their indices.
+    /// What an ACK newly reports: ranges, as their order of passing and their index. Empty between calls.
     arrived: Vec<(u64, usize)>,
     waiting_since: Option<Instant>,
     /// How long data waited behind holes at the receiver.
@@ -42,23 +42,23 @@ pub(crate) struct After {
     pub(crate) reordering: Reordering,
     pub(crate) disorder: Disorder,
     latest: Duration,
-    /// Ranges that arrived so late that a retransmission may have brought them, if the capture lacks packets.
+    /// Ranges that arrived so late that a retransmission may have delivered them, if the capture missed packets.
     doubtful: BTreeMap<u64, (u32, Duration)>,
     /// Reports of duplicates.
     pub(crate) duplicates: u64,
-    /// Those for data that was sent once: the network copies packets.
+    /// Reports about data that was sent once: the network copies packets.
     copies: u32,
     missing: u32,
     /// Packets that were lost.
     lost: u64,
     has_sack: bool,
-    /// What is outstanding has no answer, and this has been reported.
+    /// Outstanding data was not answered, and this has been reported.
     is_unanswered: bool,
-    /// The beginnings of the ranges that retransmissions have brought lately.
+    /// Where the ranges begin that retransmissions have delivered lately.
     repaired: [u64; AWAITING],
 }
 
-/// What an acknowledgment is compared with.
+/// The state with which an acknowledgment is compared, from before it.
 #[derive(Debug)]
 pub(super) struct View<'a> {
     pub(super) ranges: &'a mut Ranges,
@@ -105,7 +105,7 @@ impl After {
         has_progressed
     }
 
-    /// True if the last SACK blocks have all of these bytes.
+    /// True if the last SACK blocks cover all of these bytes.
     pub(super) fn has_sacked(&self, from: u64, to: u64) -> bool {
         self.blocks.iter().any(|(left, right)| *left <= from && to <= *right)
     }
@@ -115,7 +115,7 @@ impl After {
         self.echo
     }
 
-    /// What the acknowledgments have shown of the receiver. `round_trip`: the shortest to it.
+    /// What the acknowledgments have shown about the receiver. `round_trip`: the shortest to it.
     pub(super) fn receiver(&self, acked: u64, round_trip: Option<Duration>) -> Receiver {
         Receiver { acked, last_ack: self.causes.last_ack(), round_trip }
     }
@@ -140,7 +140,7 @@ impl After {
         known
     }
 
-    /// The part of a SACK block that the last ACK did not have.
+    /// The part of a SACK block that the previous ACK did not report.
     fn unknown_part(&self, mut left: u64, mut right: u64) -> (u64, u64) {
         for (known_left, known_right) in self.blocks {
             if known_left <= left && left < known_right {
@@ -172,8 +172,8 @@ impl After {
         }
     }
 
-    /// One ACK does not tell in which order its packets arrived: they are taken to have arrived in the order in which they
-    /// passed. False if nothing arrived.
+    /// Delivers what `note_arrived` has collected. One ACK does not show in which order its packets arrived: the order in which
+    /// they passed is assumed. False if nothing arrived.
     fn deliver(&mut self, echo: Option<u32>, view: &mut View<'_>, out: &mut Out<'_>) -> bool {
         if self.arrived.is_empty() {
             return false;
@@ -209,8 +209,8 @@ impl After {
         } else if !range.again.is_empty() {
             self.deliver_repeated(range, order, echo, view.round_trip.bound(), now, out);
         } else if range.origin != Origin::Original || was == Delivery::Refused {
-            // What fills a hole of the capture may be a retransmission, and data beyond the window is kept only if the window
-            // opens in the meantime.
+            // Data that fills a hole of the capture may be a retransmission, and data beyond the window is kept only if the
+            // window opens in the meantime.
         } else if order >= self.causes.top() {
             range.place_there = self.reordering.arrived() as u32;
             self.reordering.on_arrival(order, now);
@@ -243,8 +243,8 @@ impl After {
         }
     }
 
-    /// A range that was sent once, as far as the capture shows, has arrived after data that was sent later. False if it is
-    /// not late, because that was a retransmission.
+    /// A range that was sent once, as far as the capture shows, has arrived after data that was sent later. False if it is not
+    /// late because that data was a retransmission.
     #[cold]
     fn on_late(
         &mut self,
@@ -280,7 +280,7 @@ impl After {
         }
     }
 
-    /// The receiver reports that it has got these bytes twice.
+    /// The receiver reports that it received these bytes twice (DSACK). Called after the rest of the ACK is processed.
     fn on_duplicate(&mut self, (left, right): (u64, u64), view: &mut View<'_>, out: &mut Out<'_>) {
         self.duplicates += 1;
         let mut index = view.ranges.locate(left);
@@ -296,7 +296,7 @@ impl After {
 
     fn on_duplicate_of(&mut self, range: &mut Range, now: Instant, usual: Duration, out: &mut Out<'_>) {
         let sent_again = range.again.len();
-        // If the original has come only now, this is how late it is, about.
+        // If the original has arrived only now, it is about this late.
         let late = now.since(range.first.at).saturating_sub(usual);
         let is_copy = self.copies >= SOME_COPIES && late > self.latest * 4;
         match range.delivery {
@@ -305,7 +305,7 @@ impl After {
                 out.report(Side::After, range.last_sent(), (range.start, range.end), Verdict::Duplicated);
             }
             Delivery::Likely { by, .. } if usize::from(range.duplicates) > sent_again - usize::from(by) => {
-                // An earlier transmission has arrived too, so the one that came first was not needed.
+                // An earlier transmission has arrived too, so the retransmission that arrived first was not needed.
                 let by = by - 1;
                 range.delivery = Delivery::Likely { by, by_echo: false };
                 if by == 0 {
@@ -323,8 +323,8 @@ impl After {
         }
     }
 
-    /// An acknowledgment says nothing new. A duplicate makes the receiver send one at once (RFC 9293 §3.10.7.4), so if it does
-    /// not report duplicates by SACK, it may have got one now.
+    /// An acknowledgment without news. A receiver answers a duplicate at once (RFC 9293 §3.10.7.4), so if it does not send
+    /// DSACKs, it may have received a duplicate now.
     #[cold]
     fn on_bare_ack(&mut self, view: &mut View<'_>) {
         for start in self.repaired {
@@ -355,18 +355,18 @@ impl After {
         self.has_sack || may_report
     }
 
-    /// What is outstanding has no answer.
+    /// Outstanding data was not answered. Called at the end, before the last ranges are settled.
     pub(super) fn give_up(&mut self) {
         self.is_unanswered = true;
     }
 
-    /// True if some ranges arrived so late that a retransmission may have brought them.
+    /// True if some ranges arrived so late that a retransmission may have delivered them.
     #[inline]
     pub(super) fn has_doubts(&self) -> bool {
         !self.doubtful.is_empty()
     }
 
-    /// True if what is outstanding has no answer.
+    /// True if outstanding data was not answered.
     pub(super) fn has_given_up(&self) -> bool {
         self.is_unanswered
     }
@@ -378,12 +378,12 @@ impl After {
         }
     }
 
-    /// Gives back memory that is not needed as long as nothing passes.
+    /// Releases memory that is not needed while nothing passes.
     pub(super) fn shrink(&mut self) {
         self.arrived = Vec::new();
     }
 
-    /// The longest lateness so far.
+    /// How late the latest packet was.
     pub(super) fn latest(&self) -> Duration {
         self.latest
     }
@@ -403,8 +403,8 @@ pub(super) fn reports_duplicate(ack: u64, blocks: &[(u64, u64)]) -> bool {
     }
 }
 
-/// The transmission that brought a range, by the timestamp that the receiver echoes: 0 is the first. None if two of them
-/// have the same timestamp.
+/// The transmission that delivered a range, by the timestamp that the receiver echoes: 0 is the first. None if two of them have
+/// the same timestamp.
 fn by_echo(range: &Range, echo: u32) -> Option<usize> {
     let values = || std::iter::once(&range.first).chain(range.again.iter().map(|again| &again.seen));
     let mut by = 0;
@@ -422,21 +422,21 @@ fn by_echo(range: &Range, echo: u32) -> Option<usize> {
     Some(by)
 }
 
-/// The last transmission that can have arrived by now: any, if it is not known how long a round trip takes at least.
+/// The last transmission that can have arrived by now: the last one if no lower bound of the round trip is known.
 fn by_time(range: &Range, now: Instant, bound: Option<Duration>) -> usize {
     let least = bound.unwrap_or_default().mul_f64(0.9);
     range.again.iter().take_while(|again| now.since(again.seen.at) >= least).count()
 }
 
-/// The transmission of which this one is a copy; itself if it is none. What the network or the capture has copied was not
+/// The transmission of which this one is a copy; itself if it is none. Packets that the network or the capture copied were not
 /// sent again.
 fn original_of(range: &Range, by: usize) -> usize {
     let is_copy = |by: &usize| !range.again[by - 1].what.is_sent_again();
     (1..=by).rev().find(|by| !is_copy(by)).unwrap_or(0)
 }
 
-/// When the first transmission arrived, if it and the last retransmission both did, one of them now and one when the data
-/// was acknowledged: the retransmission took about a round trip.
+/// When the first transmission arrived, if it and the last retransmission both did, one now and one when the data was
+/// acknowledged: the retransmission took about the usual round trip.
 fn arrival_of_first(range: &Range, now: Instant, usual: Duration) -> Instant {
     let sent = range.last_sent().at;
     let is_usual = |arrival: Instant| arrival.since(sent).abs_diff(usual);

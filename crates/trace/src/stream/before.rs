@@ -1,5 +1,7 @@
-//! What happened to the data before it was captured: lost, late or copied packets show in the order in which the packets
-//! of the stream pass.
+//! What happened to the data upstream of the capture point, by the order in which packets pass: loss, reordering, copies.
+//!
+//! Called by [`super::data`]: for each packet with data `on_next`, then `on_earlier_data` unless it is the next data, then
+//! `advance`; for each acknowledgment `on_ack`, before [`super::after`]; `settle` when a range is forgotten.
 
 use std::cmp::Ordering;
 
@@ -16,14 +18,14 @@ use super::sighting::Sighting;
 use crate::journey::{Departure, Outcome};
 use crate::{Reason, Side, Verdict, Why};
 
-/// Ranges above a hole among which an original is looked for.
+/// An original is looked for among this many ranges above a hole.
 const MOST_NEIGHBOURS: usize = 256;
 /// Retransmission timers are longer than this (Linux: at least 200 ms), and fast retransmits usually faster.
 const SHORTEST_TIMEOUT: Duration = Duration::from_millis(190);
 
-/// What a host may take to answer, beyond the round trip.
+/// The time that a host may take to answer, on top of the round trip.
 const SLOW_HOST: Duration = Duration::from_millis(5);
-/// How long it may delay an ACK (RFC 9293 §3.8.6.3).
+/// How long a host may delay an ACK (RFC 9293 §3.8.6.3).
 const LONGEST_DELAY: Duration = Duration::from_millis(500);
 
 /// The state of one direction.
@@ -33,7 +35,7 @@ pub(crate) struct Before {
     frontier: u64,
     highest: u64,
     waiting_since: Option<Instant>,
-    /// When the last hole was filled, and the end of the data that had passed by then.
+    /// When the last hole was filled, and the end of the data captured by then.
     complete_since: Option<Instant>,
     complete_to: u64,
     /// How long data waited behind holes.
@@ -44,32 +46,32 @@ pub(crate) struct Before {
     latest: Duration,
 }
 
-/// What is needed to tell an original from its retransmission.
+/// The evidence that distinguishes an original from its retransmission.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Marks<'a> {
     pub(super) clock: &'a Clock,
-    /// The shortest round trip between the two ends that has been seen, and a bound that is known.
+    /// The shortest round trip between the two ends so far, and its known lower bound.
     pub(super) round_trip: Option<Duration>,
     pub(super) bound: Option<Duration>,
     pub(super) receiver: Receiver,
-    /// It has reported all bytes of the packet.
+    /// The receiver has acknowledged or SACKed all bytes of the packet.
     pub(super) is_there: bool,
     /// Data before this may have been sent before the capture began.
     pub(super) unseen_below: u64,
 }
 
-/// What the receiver has shown of itself.
+/// What is known about the receiver.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Receiver {
     /// It has everything before this.
     pub(super) acked: u64,
     pub(super) last_ack: Option<Instant>,
-    /// The shortest round trip between it and the point of capture.
+    /// The shortest round trip between it and the capture point.
     pub(super) round_trip: Option<Duration>,
 }
 
 impl Receiver {
-    /// True if it has not got bytes that passed as `seen`, although no earlier ones were missing since `complete`: it has
+    /// True if it has not received bytes that passed as `seen`, although no earlier bytes were missing since `complete`: it has
     /// acknowledged other data in the meantime, or has been silent for longer than an ACK may be delayed.
     fn has_missed(&self, seen: &Sighting, complete: Instant, now: Instant) -> bool {
         let answer = self.answer();
@@ -79,7 +81,8 @@ impl Receiver {
         !seen.is_stale() && answer.is_some_and(is_due)
     }
 
-    /// It has acknowledged `ack` in answer to a packet that filled a hole, but not what had passed before it.
+    /// It has acknowledged `ack` in answer to a packet that filled a hole, but not the data that had passed before that packet.
+    /// Called after `After::on_ack` of the same acknowledgment.
     #[cold]
     pub(super) fn note_missing(&self, ack: u64, ranges: &mut Ranges, now: Instant) {
         let index = ranges.locate(ack);
@@ -92,7 +95,7 @@ impl Receiver {
         }
     }
 
-    /// How long it takes to answer at most, unless it delays its ACK.
+    /// The longest time it takes to answer, unless it delays its ACK.
     fn answer(&self) -> Option<Duration> {
         self.round_trip.map(|round_trip| round_trip * 2 + SLOW_HOST)
     }
@@ -104,14 +107,14 @@ impl Marks<'_> {
         self.bound.is_some_and(|bound| span < bound.mul_f64(0.8))
     }
 
-    /// True if packets with equal marks were sent together. A retransmission takes as long as the round trip of its time, so
-    /// the shortest that has been seen will do.
+    /// True if packets with equal headers were sent together. A retransmission comes at least a round trip later, and the
+    /// shortest round trip so far is a safe measure of it.
     fn equal_means_together(&self) -> bool {
         self.round_trip.is_some_and(|round_trip| self.clock.tells_apart(round_trip.mul_f64(0.8)))
     }
 }
 
-/// What a packet is that does not have the next data.
+/// The class of a packet that is not the next data: it fills a hole, or repeats bytes that have passed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Earlier {
     New(Origin),
@@ -119,12 +122,12 @@ pub(super) enum Earlier {
 }
 
 impl Before {
-    /// The data begins at `start`.
+    /// The data begins at `start`. Called once, before the first packet.
     pub(super) fn begin(&mut self, start: u64) {
         (self.frontier, self.highest) = (start, start);
     }
 
-    /// True if a packet whose bytes begin at `start` has the next data, as most packets do. It has passed then.
+    /// True if a packet whose bytes begin at `start` has the next data, as most packets do; it is then counted as an arrival.
     #[inline]
     pub(super) fn on_next(&mut self, start: u64, now: Instant) -> bool {
         let is_next = start >= self.highest;
@@ -134,8 +137,8 @@ impl Before {
         is_next
     }
 
-    /// A packet with the bytes from `start` to `end`, which is not the next data, passes. Returns what its bytes that are
-    /// new are, or that it has none, and what it is then.
+    /// A packet with the bytes from `start` to `end` that is not the next data. Returns the origin of its new bytes, or the kind
+    /// of repeat if it has none. Called after `on_next` returned false, before the packet is added to `ranges`.
     pub(super) fn on_earlier_data(
         &mut self,
         (start, end): (u64, u64),
@@ -170,8 +173,8 @@ impl Before {
         }
     }
 
-    /// Whether a packet that fills a hole is late, or a retransmission. Originals are sent in the order of their bytes,
-    /// so one that was sent after an original with later bytes is a retransmission.
+    /// Whether a packet that fills a hole is late or a retransmission. Originals are sent in the order of their bytes, so a
+    /// packet that was sent after an original with later bytes is a retransmission.
     fn origin(start: u64, seen: Sighting, ranges: &Ranges, marks: Marks<'_>) -> Origin {
         let Some(above) = original_above(start, ranges) else { return Origin::Unclear };
         match marks.clock.order(&seen, &above.first) {
@@ -183,7 +186,7 @@ impl Before {
         }
     }
 
-    /// A packet whose bytes have all passed before.
+    /// A packet whose bytes have all passed already.
     fn on_repeat(
         &mut self,
         bytes: (u64, u64),
@@ -220,7 +223,7 @@ impl Before {
         }
     }
 
-    /// True if the bytes were captured, but the receiver has not got them.
+    /// True if the bytes were captured, but the receiver does not have them.
     fn has_not_arrived(&self, range: &Range, receiver: &Receiver, now: Instant) -> bool {
         let complete = self.complete_since.unwrap_or(range.first.at);
         let has_missed = || receiver.has_missed(&range.last_sent(), complete, now);
@@ -231,7 +234,7 @@ impl Before {
         }
     }
 
-    /// A packet that was sent before the one that filled the hole: that one was not needed.
+    /// A packet that was sent before the one that filled the hole, which was therefore not needed.
     fn on_earlier(
         &mut self,
         index: usize,
@@ -253,7 +256,7 @@ impl Before {
         }
     }
 
-    /// True if `ack` leaves out data that had passed when the last hole was filled.
+    /// True if `ack` does not cover all data that had passed when the last hole was filled.
     #[inline]
     pub(super) fn leaves_out(&self, ack: u64) -> bool {
         ack < self.complete_to && self.waiting_since.is_none()
@@ -265,13 +268,13 @@ impl Before {
         start > self.frontier
     }
 
-    /// The place of the packet that has just passed in the order of arrival.
+    /// The place of the packet that has just passed in the order of arrival. Called after `on_next` or `on_earlier_data`.
     pub(super) fn place(&self, origin: Origin) -> u32 {
         let is_counted = origin == Origin::Original;
         if is_counted { (self.reordering.arrived() as u32).wrapping_sub(1) } else { disorder::NONE }
     }
 
-    /// The frontier after new data, in a packet whose first byte is `start`.
+    /// Updates the frontier after a packet whose first byte is `start`. Called after the packet was added to `ranges`.
     pub(super) fn advance(&mut self, start: u64, ranges: &Ranges, highest: u64, now: Instant) {
         let is_complete = self.frontier == self.highest;
         let is_next = is_complete && (start == self.frontier || ranges.last_begins_at(self.frontier));
@@ -280,8 +283,7 @@ impl Before {
         self.note_waiting(now);
     }
 
-    /// The receiver has everything before `ack`, captured or not.
-    /// True if some of it had not passed.
+    /// The receiver has everything before `ack`, captured or not. True if some of it had not passed.
     pub(super) fn on_ack(&mut self, ack: u64, ranges: &Ranges, now: Instant) -> bool {
         let is_ahead = ack > self.frontier;
         if is_ahead {
@@ -291,7 +293,7 @@ impl Before {
         is_ahead
     }
 
-    /// What is missing before `start` does not count: it may have been sent before the capture began.
+    /// Holes before `start` do not count: that data may have been sent before the capture began.
     pub(super) fn skip_to(&mut self, start: u64, ranges: &Ranges) {
         if start > self.frontier {
             self.frontier = ranges.contiguous_from(start);
@@ -308,7 +310,8 @@ impl Before {
         }
     }
 
-    /// A range is about to be forgotten: if its original has not come by now, it was lost.
+    /// The verdict on a range that is being forgotten, before [`super::after`]'s: if its original has not come by now, it was
+    /// lost.
     pub(super) fn settle(&mut self, range: &Range, clock: &Clock, pieces: &mut Pieces, out: &mut Out<'_>) {
         self.disorder.on_settled(range.place_here);
         let bytes = (range.start, range.end);
@@ -345,13 +348,14 @@ impl Before {
         }
     }
 
-    /// The longest lateness so far.
+    /// How late the latest packet was.
     pub(super) fn latest(&self) -> Duration {
         self.latest
     }
 }
 
-/// A range is about to be forgotten: decides whether the receiver needed the retransmissions that passed after it.
+/// Decides whether the receiver needed the retransmissions that passed after the first transmission of `range`. Called last when
+/// a range is forgotten.
 pub(super) fn settle_repeats(range: &Range, clock: &Clock, keeps_order: bool, pieces: &mut Pieces) {
     let bytes = (range.start, range.end);
     let last_needed = range.again.iter().rposition(|again| again.what == Repeat::Replacement);
@@ -359,7 +363,7 @@ pub(super) fn settle_repeats(range: &Range, clock: &Clock, keeps_order: bool, pi
     for (i, again) in range.again.iter().enumerate().filter(|(_, again)| again.what.is_sent_again()) {
         let is_needed = last_needed.is_some_and(|last| i <= last);
         match again.what {
-            // The receiver had no use for earlier ones either if it needed a later one.
+            // If it needed a later retransmission, it did not have an earlier one either.
             _ if is_needed => {
                 let by = Some(again.seen.frame);
                 let is_discarded = earlier.is_early() && !keeps_order;
@@ -371,7 +375,7 @@ pub(super) fn settle_repeats(range: &Range, clock: &Clock, keeps_order: bool, pi
                 pieces.add(Side::Here, &earlier, bytes, Ruling::Unknown(Reason::NotAcknowledged));
                 pieces.add(Side::Here, &again.seen, bytes, Ruling::Needed);
             }
-            // Nobody knows whether the receiver has any of them.
+            // It is not known whether the receiver has any of them.
             _ if !range.is_delivered() => {
                 pieces.add(Side::Here, &again.seen, bytes, Ruling::Unknown(Reason::NotAcknowledged));
             }

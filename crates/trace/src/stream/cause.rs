@@ -1,4 +1,5 @@
-//! What made the sender retransmit, by what the acknowledgments had told it.
+//! What made the sender retransmit, by the acknowledgments it had received. [`super::after`] calls `on_arrival` for each range
+//! that an ACK delivers, then `on_ack` once; [`super::data`] calls `why` for each range that passes again.
 
 use reknit_units::{Duration, Instant};
 use serde::{Deserialize, Serialize};
@@ -10,7 +11,7 @@ use crate::Why;
 /// No common system has a retransmission timeout as short as this.
 const SHORTEST_TIMEOUT: Duration = Duration::from_millis(190);
 
-/// A repair of losses that is under way: until everything that had been sent by then is acknowledged.
+/// A loss recovery in progress: until everything that had been sent by then is acknowledged.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 enum Episode {
     #[default]
@@ -23,35 +24,35 @@ enum Episode {
     },
 }
 
-/// What the sender knows.
+/// What the sender knows from the acknowledgments.
 #[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 pub(super) struct Causes {
     last_ack: Option<Instant>,
     /// When data was last newly acknowledged or SACKed.
     progress: Option<Instant>,
-    /// The highest order of sending of all data that arrived.
+    /// The highest position in the order of sending of all data that arrived.
     top: u64,
     /// ACKs without progress since the last progress.
     repeated_acks: u32,
     episode: Episode,
-    /// A probe for a lost tail has been sent since the last progress.
+    /// A tail loss probe was sent since the last progress.
     has_probed: bool,
 }
 
 impl Causes {
-    /// Data with this order of sending has arrived.
+    /// Data with this position in the order of sending has arrived.
     #[inline]
     pub(super) fn on_arrival(&mut self, order: u64) {
         self.top = self.top.max(order);
     }
 
-    /// The highest order of sending of all data that arrived.
+    /// The highest position in the order of sending of all data that arrived.
     #[inline]
     pub(super) fn top(&self) -> u64 {
         self.top
     }
 
-    /// An acknowledgment passes.
+    /// An acknowledgment, after everything that it delivers.
     #[inline]
     pub(super) fn on_ack(&mut self, has_progressed: bool, now: Instant) {
         self.last_ack = Some(now);
@@ -68,7 +69,7 @@ impl Causes {
         self.last_ack
     }
 
-    /// What makes the sender retransmit `range` now.
+    /// What makes the sender retransmit `range` now. Called before the retransmission is added to `range`.
     pub(super) fn why(
         &mut self,
         range: &Range,
@@ -89,7 +90,7 @@ impl Causes {
         let why = if is_overtaken && !(is_timer && is_lowest && idle >= round_trip.shortest_timeout()) {
             Why::FastRetransmit
         } else if !is_timer {
-            // An ACK released it: the next hole of a recovery without SACK.
+            // Clocked by an ACK: the next hole of a recovery without SACK.
             if self.episode == Episode::None { Why::Unknown } else { Why::FastRetransmit }
         } else if is_highest && !is_lowest {
             Why::Probe
@@ -110,7 +111,7 @@ impl Causes {
     }
 }
 
-/// How soon after an ACK a packet is sent because of it.
+/// A packet that follows an ACK within this time was sent because of it.
 fn clocked_by_acks(round_trip: &RoundTrip) -> Duration {
     (round_trip.smoothed() / 8).max(Duration::from_millis(2))
 }

@@ -1,4 +1,5 @@
-//! Which of two packets was sent first, by what their headers say.
+//! Which of two packets was sent first, by their headers. [`super::data`] calls `on_new` for each packet with new data before it
+//! is judged; the other functions only read.
 
 use std::cmp::Ordering;
 
@@ -7,21 +8,21 @@ use serde::{Deserialize, Serialize};
 
 use super::sighting::Sighting;
 
-/// Packets that must have been seen before IP identifications are believed to count.
+/// This many packets are needed before IP identifications are assumed to be a counter.
 const ENOUGH: u32 = 8;
-/// Packets of a capture within which identifications do not wrap.
+/// Identifications are assumed not to wrap within this many packets of the capture.
 const NEAR: u64 = 1 << 14;
 /// The largest step of a counter between two packets of a stream.
 const LARGEST_STEP: u16 = 1_000;
 
-/// What is known about the clocks and counters with which a sender marks its packets.
+/// What is known about a sender's timestamp clock and IP identification counter.
 #[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Clock {
     last_id: Option<u16>,
     /// Steps of the IP identification that look like a counter, and all steps.
     counted: u32,
     steps: u32,
-    /// Steps to another identification, counter or not.
+    /// Steps that change the identification, counter or not.
     changed: u32,
     /// The first TSval and when it was seen, and the newest.
     first: Option<(u32, Instant)>,
@@ -49,8 +50,8 @@ impl Clock {
         self.steps >= ENOUGH && u64::from(self.counted) * 10 >= u64::from(self.steps) * 9
     }
 
-    /// True if each packet of the sender has another IP identification, counted or drawn. Until there is a second packet,
-    /// zero is taken for one that all of them have.
+    /// True if each packet of the sender has another IP identification, a counter or random. Until there is a second packet, zero
+    /// is assumed to be the identification of all packets.
     fn has_own_ids(&self, first: Option<u16>) -> bool {
         if self.steps == 0 {
             first.is_some_and(|id| id != 0)
@@ -73,8 +74,8 @@ impl Clock {
         (ticks < 1 << 31).then_some(self.tick()? * u64::from(ticks))
     }
 
-    /// Which of two packets with data was sent first; none if their headers do not tell. Equal: they were sent within
-    /// one tick, or one is a copy of the other.
+    /// Which of two packets with data was sent first; none if their headers do not show it. Equal: they were sent within one
+    /// tick, or one is a copy of the other.
     pub(super) fn order(&self, a: &Sighting, b: &Sighting) -> Option<Ordering> {
         // Identifications count single packets, but wrap after 2^16 of them. Some senders, reknit's among them,
         // repeat the first timestamp in a retransmission.
@@ -93,7 +94,7 @@ impl Clock {
         a.tsval().is_some() && a.tsval() == b.tsval()
     }
 
-    /// True if two transmissions of the same data must differ in their headers: their marks are finer than `apart`.
+    /// True if two transmissions of the same data that are `apart` must differ in their headers.
     pub(super) fn tells_apart(&self, apart: Duration) -> bool {
         self.has_own_ids(None) || self.tick().is_some_and(|tick| tick < apart)
     }

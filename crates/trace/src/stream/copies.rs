@@ -1,8 +1,8 @@
-//! Packets that were captured more than once: on several interfaces, by a mirror port that copies what enters and what
-//! leaves, or before and behind a router. Such copies say nothing about the network, so they are left out.
+//! Packets that were captured more than once: on several interfaces, by a mirror port that copies both ingress and egress, or
+//! on both sides of a router. Such copies say nothing about the network, so `Stream::on_packet` skips them as its first step.
 //!
-//! One copy may have been made by the network. If most packets of a direction come twice, from the first ones on, the
-//! capture is the likely cause.
+//! A single copy may have been made by the network. If most packets of a direction come twice, from the start, the capture is
+//! the likely cause.
 
 use std::hash::BuildHasher;
 
@@ -11,11 +11,11 @@ use serde::{Deserialize, Serialize};
 
 use crate::packet::{Flags, Packet};
 
-/// Packets among which a copy is looked for.
+/// A copy is looked for among this many packets.
 const RECENT: usize = 16;
-/// Packets that must have come more than once before that is taken for the capture's fault.
+/// This many packets must have come more than once before the capture is held responsible.
 const ENOUGH: u32 = 3;
-/// The packets of a direction in which this must have happened.
+/// Within this many packets of a direction.
 const FIRST: u32 = 32;
 
 /// Finds copies in one direction of a connection.
@@ -23,18 +23,18 @@ const FIRST: u32 = 32;
 pub(super) struct Copies {
     /// The interface of the first packet.
     home: Option<u32>,
-    /// None if no packet, or no further one, need be remembered.
+    /// None before the first packet, and once no more packets need to be remembered.
     recent: Option<Box<Recent>>,
     packets: u32,
     /// The connection was captured on several interfaces; only `home` counts.
     has_several: bool,
-    /// Copies that were left out.
+    /// Copies that were skipped.
     pub(super) left_out: u64,
 }
 
 #[derive(Debug, Default, Serialize, Deserialize)]
 struct Recent {
-    /// Hashes of the last packets, and whether each has come again.
+    /// Hashes of the last packets, and whether each was seen again.
     packets: Vec<(u32, bool)>,
     next: usize,
     /// Packets that have come more than once.
@@ -52,7 +52,7 @@ pub(super) enum Seen {
 }
 
 impl Copies {
-    /// Compares the packet with those before.
+    /// Compares the packet with the previous ones.
     #[inline]
     pub(super) fn look(&mut self, packet: &Packet) -> Seen {
         let is_elsewhere = *self.home.get_or_insert(packet.interface) != packet.interface;
@@ -82,13 +82,13 @@ impl Copies {
         if is_capture { Seen::LeftOut } else { Seen::Again }
     }
 
-    /// True if some of the first packets came more than once, and it is not known yet whether the network or the capture has
-    /// copied them.
+    /// True while the first packets are compared, so that it is not known yet who made the copies among them. Called at the end
+    /// of a packet, to hold back its events about duplicates.
     pub(super) fn is_undecided(&self) -> bool {
         self.left_out == 0 && self.packets <= FIRST && self.recent.is_some()
     }
 
-    /// Copies were left out, so those before are the capture's too.
+    /// Copies were skipped, so the earlier ones are the capture's too.
     pub(super) fn is_doubled(&self) -> bool {
         self.left_out > 0
     }
@@ -112,8 +112,8 @@ impl Recent {
     }
 }
 
-/// What two captures of the same packet have in common, whatever routers have changed. None if a retransmission would
-/// have it too: hosts give each packet another identification, or none of them any.
+/// A hash of the fields that routers do not change. None if a retransmission would have the same: it needs an IP identification
+/// or a timestamp to differ.
 fn hash(packet: &Packet) -> Option<u32> {
     let segment = &packet.segment;
     let id = packet.ip_id.filter(|id| *id != 0);

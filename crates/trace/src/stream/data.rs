@@ -1,4 +1,7 @@
-//! The data of one direction: what happened to it before and after it was captured.
+//! The data of one direction: what happened to it upstream and downstream of the capture point.
+//!
+//! Called by [`super::direction`]: `on_data` for each packet with data, before [`Known`] advances; `on_ack` for each
+//! acknowledgment of it, after the window and before [`Known`].
 
 mod holes;
 
@@ -22,11 +25,11 @@ use super::standstill::Standstill;
 use crate::tally::Tally;
 use crate::{Incident, Passed, Reason, SIDES, Side, Verdict, Why};
 
-/// How long acknowledged data is remembered at least: reports of duplicates and late originals may still come.
+/// Acknowledged data is remembered for at least this time: DSACKs and late originals may still come.
 const LEAST_MEMORY: Duration = Duration::from_secs(1);
-/// And at most.
+/// Acknowledged data is forgotten after at most this time.
 const MOST_MEMORY: Duration = Duration::from_secs(30);
-/// Further sightings of a range that are remembered.
+/// The most further sightings of a range that are remembered.
 const MOST_REPEATS: usize = 64;
 /// An ACK and the data that it acknowledges may be captured in the wrong order within this time.
 const DISORDER: Duration = Duration::from_millis(1);
@@ -35,28 +38,28 @@ const DISORDER: Duration = Duration::from_millis(1);
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct Data {
     ranges: Ranges,
-    /// The largest payload: a segment, or several if the host combines them.
+    /// The largest payload: more than a segment if the capture has packets of segmentation offload (TSO, GRO).
     largest: u32,
-    /// The largest payload before the data that is outstanding.
+    /// The largest payload when everything was last acknowledged.
     largest_settled: u32,
-    /// Packets, and their bytes.
+    /// Packets and their bytes.
     packets: u64,
     bytes: u64,
     /// Bytes that were acknowledged, but never captured.
     missed: u64,
-    /// How often an acknowledgment passed for data that had not.
+    /// How often data was acknowledged that had not been captured.
     gaps: u64,
     /// When data was seen first and last.
     active: (Instant, Instant),
     clock: Clock,
-    /// Round trips between the point of capture and the receiver.
+    /// Round trips between the capture point and the receiver.
     far: RoundTrip,
     pub(crate) before: Before,
     pub(crate) after: After,
     standstill: Standstill,
     pieces: Pieces,
     pub(crate) rounds: Rounds,
-    /// The verdicts by the side of the point of capture; none if there are none.
+    /// The verdicts on each side of the capture point; none if there are none.
     pub(crate) tallies: [Option<Box<Tally>>; SIDES.len()],
 }
 
@@ -123,7 +126,7 @@ impl Data {
         self.active
     }
 
-    /// Round trips between the point of capture and the receiver.
+    /// Round trips between the capture point and the receiver.
     pub(crate) fn far(&self) -> &RoundTrip {
         &self.far
     }
@@ -132,18 +135,18 @@ impl Data {
         &mut self.far
     }
 
-    /// Ranges that are remembered.
+    /// The number of ranges that are remembered.
     pub(super) fn memory(&self) -> usize {
         self.ranges.len()
     }
 
-    /// Remembers fewer arrivals.
+    /// Limits how many arrivals are remembered for reordering extents.
     pub(super) fn limit(&mut self, arrivals: usize) {
         self.before.reordering.limit(arrivals);
         self.after.reordering.limit(arrivals);
     }
 
-    /// The share of packets that the capture lacks, about.
+    /// The approximate share of packets that the capture missed.
     fn loss(&self) -> f64 {
         self.gaps as f64 / self.packets.max(1) as f64
     }
@@ -152,7 +155,7 @@ impl Data {
         Some(self.far.least()? + known.near?)
     }
 
-    /// A packet with the bytes from `start` to `end`. `is_beyond`: beyond the window.
+    /// A packet with the bytes from `start` to `end`. `is_beyond`: it begins beyond the window, so the receiver refuses it.
     pub(super) fn on_data(
         &mut self,
         (start, end): (u64, u64),
@@ -216,7 +219,7 @@ impl Data {
         tsval.zip(self.after.echo()).is_some_and(|(value, echo)| echo.wrapping_sub(value).cast_signed() > 0)
     }
 
-    /// Data that is not simply the next, or that the receiver refuses or has already. True if it is a retransmission.
+    /// Data that is out of order, beyond the window or already received. True if it is a retransmission.
     #[cold]
     fn on_other_data(
         &mut self,
@@ -248,7 +251,8 @@ impl Data {
         self.before.on_earlier_data(bytes, seen, &mut self.ranges, marks, out)
     }
 
-    /// Adds the packet to the ranges that it carries. True if it is a retransmission of bytes that have passed.
+    /// Adds the packet to the ranges that it carries. True if it retransmits bytes that have passed. Called after `earlier` was
+    /// decided by the order, before `Before::advance`.
     fn note(
         &mut self,
         (start, end): (u64, u64),
@@ -291,7 +295,7 @@ impl Data {
         is_again
     }
 
-    /// Bytes that had passed already. True if they are retransmitted, and neither a copy nor late.
+    /// Bytes that had passed already. True if they are retransmitted, not a copy and not late.
     fn note_again(
         &mut self,
         index: usize,
@@ -302,7 +306,7 @@ impl Data {
     ) -> bool {
         let Some(range) = self.ranges.at_mut(index) else { return false };
         if range.delivery == Delivery::Refused {
-            // The receiver did not take it the first time, as the sender knows.
+            // The receiver refused it the first time, as the sender knows.
             (range.first, range.delivery, range.again) = (seen, delivery, Repeats::default());
             return false;
         }
@@ -322,7 +326,7 @@ impl Data {
         what.is_sent_again()
     }
 
-    /// Bytes that had been acknowledged when they were captured: their first transmission was not.
+    /// Bytes that had been acknowledged when they were captured: their first transmission was not captured.
     #[cold]
     fn note_uncaptured(&mut self, bytes: (u64, u64), seen: Sighting, known: &Known, out: &mut Out<'_>) {
         if bytes.0 >= known.unseen_below && seen.at.since(known.acked_at) > DISORDER {
@@ -330,13 +334,14 @@ impl Data {
         }
     }
 
-    /// Data that is not captured may have been sent before the capture began: the first packets are above a hole.
+    /// Missing data before `start` may have been sent before the capture began. Called before `on_data` or `on_ack` of the
+    /// packet that shows it.
     #[cold]
     pub(super) fn begin_at(&mut self, start: u64) {
         self.before.skip_to(start, &self.ranges);
     }
 
-    /// An acknowledgment of everything before `ack`, of which the bytes before `captured` may have been captured.
+    /// An acknowledgment of everything before `ack`; of that, the bytes before `captured` may have been captured.
     pub(super) fn on_ack(
         &mut self,
         (ack, captured): (u64, u64),
@@ -374,12 +379,13 @@ impl Data {
         }
     }
 
-    /// The window is closed, which explains a standstill.
+    /// The window is closed, which explains a stall. Called before `on_ack` of the same packet.
     pub(super) fn on_closed_window(&mut self) {
         self.standstill.on_closed_window();
     }
 
-    /// The receiver refuses the data from `edge` on, although it had allowed it.
+    /// The receiver has shrunk the window (RFC 9293 §3.8.6) and refuses the data from `edge` on. Called before `on_ack` of the
+    /// same packet.
     #[cold]
     pub(super) fn withdraw(&mut self, edge: u64) {
         let mut index = self.ranges.locate(edge);
@@ -391,13 +397,13 @@ impl Data {
         }
     }
 
-    /// Forgets data that was acknowledged long ago.
+    /// Forgets data that was acknowledged long ago: the last step of `on_ack`, and when nothing passes.
     fn forget(&mut self, now: Instant, known: &Known, out: &mut Out<'_>) {
         let memory = ((self.far.smoothed() + known.near.unwrap_or_default()) * 8)
             .max(self.before.latest() * 2)
             .max(self.after.latest() * 2);
         let memory = memory.max(LEAST_MEMORY).min(MOST_MEMORY);
-        // Before data that is only SACKed there is a hole, whose packets may still come.
+        // Data that is only SACKed is above a hole, whose packets may still come.
         let is_acked = |range: &Range| range.is_delivered() && range.end <= known.acked;
         let is_old = |range: &Range| is_acked(range) && now.since(range.delivered_at) > memory;
         while let Some(forgotten) = self.ranges.pop_front_if(is_old) {
@@ -405,7 +411,7 @@ impl Data {
         }
     }
 
-    /// Nothing passes for a while: forgets what is old, and gives back memory.
+    /// Nothing passes for a while: forgets old data and releases memory.
     pub(super) fn rest(&mut self, now: Instant, known: &Known, out: &mut Out<'_>) {
         self.forget(now, known, out);
         self.shrink();
@@ -418,7 +424,7 @@ impl Data {
         self.after.shrink();
     }
 
-    /// A range is forgotten: decides what can be decided. `missing_from`: the bytes from there to the range never passed.
+    /// Reaches the verdicts on a range that has just been removed. The bytes from `missing_from` to the range never passed.
     #[inline]
     fn settle(&mut self, (range, missing_from): &(Range, u64), known: &Known, out: &mut Out<'_>) {
         if *missing_from < range.start {
@@ -437,7 +443,7 @@ impl Data {
         let with = Settling { known, loss: self.loss(), round_trip: &self.far };
         self.after.settle(range, &with, &mut self.pieces, out);
         if range.again.is_empty() || !range.is_delivered() && self.after.has_given_up() {
-            // Nothing was sent again, or there was no answer to it, which has been reported.
+            // Nothing was sent again, or it was not answered, which has been reported.
         } else if range.start >= known.unseen_below {
             let keeps_order = self.after.keeps_order(known.may_report);
             settle_repeats(range, &self.clock, keeps_order, &mut self.pieces);

@@ -1,4 +1,6 @@
-//! One direction of a connection: its sequence numbers, and the acknowledgments that come back for it.
+//! One direction of a connection: its sequence numbers and the acknowledgments that come back for it.
+//!
+//! Called by `Stream::on_packet` after the handshake: `on_ack` of the other direction, then `on_packet` of the sender's own.
 
 use reknit_units::{Duration, Instant};
 use serde::{Deserialize, Serialize};
@@ -14,7 +16,7 @@ use super::window::{Closed, Told, Window};
 use crate::packet::{Flags, Segment};
 use crate::{Incident, Passed, Side};
 
-/// A reset whose number is further ahead than this does not tell what was sent.
+/// A reset whose sequence number is further ahead than this says nothing about what was sent.
 const MOST_AHEAD: u64 = 1 << 24;
 
 /// What a SYN offers.
@@ -26,27 +28,27 @@ pub(crate) struct Offer {
     pub(crate) mss: Option<u16>,
 }
 
-/// One direction. Most directions of most connections have no data, so what is about data is kept apart.
+/// One direction. Most directions of most connections have no data, so the state about data is kept in a box.
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Direction {
     numbers: Numbers,
     known: Known,
-    /// The sequence number of the SYN, or of the byte before the first packet, as Wireshark has it.
+    /// The sequence number of the SYN, or of the byte before the first packet, as in Wireshark.
     first_seq: Option<u32>,
-    /// Where the data began.
+    /// The offset of the first data.
     first_offset: u64,
-    /// The first packets pass, of a connection that is older than the capture.
+    /// Whether the capture began in the middle of this connection.
     begins: Begins,
-    /// Arrivals that are remembered, if they are limited.
+    /// The limit of arrivals that are remembered, if there is one.
     most_arrivals: Option<usize>,
     /// What the SYN offers: none if it was not captured.
     syn: Option<Offer>,
     /// The window that the receiver of this direction allows.
     window: Window,
     keep_alives: KeepAlives,
-    /// The end of the data, if a FIN has told it.
+    /// The end of the data, once a FIN was seen.
     fin: Option<u64>,
-    /// The last packet that told what was sent.
+    /// The last packet that showed what was sent.
     last: (u64, Instant),
     /// The round trip of the handshake to the receiver.
     bound: Option<Duration>,
@@ -60,15 +62,14 @@ enum Begins {
     /// No packet has passed.
     #[default]
     NotYet,
-    /// What was sent before the capture began is not known yet: until data up to here is acknowledged.
+    /// It is not known yet what was sent before the capture began, until data up to here is acknowledged.
     Before(u64),
-    /// All that passes now was sent after the capture began.
+    /// All data that passes now was sent after the capture began.
     Known,
 }
 
 impl Direction {
-    /// A packet of this direction. Acknowledges nothing; that is the other direction's matter. True if it is a probe, which a
-    /// timer has sent.
+    /// A packet of this direction; its ACK was passed to the other direction before. True if it is a probe that a timer sent.
     pub(super) fn on_packet(&mut self, arrival: &Arrival<'_>, out: &mut Out<'_>) -> bool {
         let segment = &arrival.packet.segment;
         let mut start = self.numbers.of(segment.seq);
@@ -104,7 +105,7 @@ impl Direction {
 
     fn on_syn(&mut self, segment: &Segment) {
         if self.first_seq.is_some_and(|first| first != segment.seq) && self.data.is_none() {
-            // The other end begins anew, with another number.
+            // The end starts over with another sequence number.
             (self.numbers, self.known) =
                 (Numbers::default(), Known { far: self.known.far, near: self.known.near, ..Known::default() });
         }
@@ -116,7 +117,7 @@ impl Direction {
         self.begins = Begins::Known;
     }
 
-    /// The first packet passes.
+    /// The first packet of this direction.
     fn begin(&mut self, start: u64) {
         (self.known.highest, self.first_offset, self.known.announced) = (start, start, start);
         self.known.acked = self.known.acked.max(start);
@@ -144,8 +145,8 @@ impl Direction {
         }
     }
 
-    /// Data of a connection that is older than the capture. Until data that passed is acknowledged, what is missing between
-    /// packets may have been sent before.
+    /// Data of a connection that is older than the capture. Until captured data is acknowledged, holes between packets may
+    /// have been sent before the capture began. Called before [`Data::on_data`].
     fn on_first_data(&mut self, (start, end): (u64, u64)) {
         match self.begins {
             Begins::NotYet => self.begins = Begins::Before(end),
@@ -160,7 +161,8 @@ impl Direction {
         }
     }
 
-    /// True if a segment of the last byte, or of none just before it, asks for an answer: nothing is outstanding.
+    /// True if a segment of the last byte, or without data just before it, is a keep-alive or window probe: nothing is
+    /// outstanding.
     fn is_probe(&self, arrival: &Arrival<'_>) -> bool {
         let Segment { flags, len, .. } = arrival.packet.segment;
         let is_control = flags.has(Flags::SYN) || flags.has(Flags::FIN);
@@ -176,7 +178,7 @@ impl Direction {
         }
     }
 
-    /// An acknowledgment for this direction's data.
+    /// An acknowledgment for this direction's data: first the window, then the data, then `known`.
     pub(super) fn on_ack(&mut self, arrival: &Arrival<'_>, out: &mut Out<'_>) {
         let segment = &arrival.packet.segment;
         // If no packet of this direction has been captured, offsets begin here.
@@ -213,7 +215,7 @@ impl Direction {
         self.known.heard = self.known.heard.max(ack);
     }
 
-    /// The same if there is data, or somebody wants to know.
+    /// The part of [`Direction::on_ack`] for directions with data, or if marks are wanted.
     fn on_ack_of_data(&mut self, ack: u64, arrival: &Arrival<'_>, out: &mut Out<'_>) {
         let segment = &arrival.packet.segment;
         let mut blocks = [(0, 0); 4];
@@ -234,7 +236,7 @@ impl Direction {
         }
     }
 
-    /// The SYN of the other end has a window of zero.
+    /// The SYN of the other end has a window of zero. Called after that SYN's own `on_packet`.
     pub(super) fn on_zero_in_syn(&mut self) {
         self.window.on_zero_in_syn();
     }
@@ -281,7 +283,7 @@ impl Direction {
         self.report(&Finding { what, side, frame, at, bytes: (0, 0), count, lasted }, out);
     }
 
-    /// Reports something that happened to the connection, even if no data passed.
+    /// Reports an incident of the connection, even if no data passed.
     #[cold]
     pub(super) fn report(&mut self, finding: &Finding, out: &mut Out<'_>) {
         let Direction { known, bound, first_offset, most_arrivals, .. } = self;
@@ -290,7 +292,7 @@ impl Direction {
         out.incident(finding);
     }
 
-    /// The sender resets the connection: what is outstanding will have no answer. `seq` is what it would have sent next.
+    /// The sender resets the connection: outstanding data will not be answered. `seq` is what it would have sent next.
     #[cold]
     fn on_reset(&mut self, seq: u64, arrival: &Arrival<'_>) {
         let is_known = self.known.highest > 0 && seq > self.known.announced;
@@ -300,7 +302,7 @@ impl Direction {
         }
     }
 
-    /// The connection is over.
+    /// The connection is over: called at a RST before it is reported, and at the end of the capture.
     #[cold]
     pub(super) fn on_end(&mut self, out: &mut Out<'_>) {
         if let Some(unanswered) = self.keep_alives.finish() {
@@ -314,7 +316,7 @@ impl Direction {
         }
     }
 
-    /// Data begins with the next packet.
+    /// The next packet is the first that counts.
     pub(super) fn resume(&mut self) {
         self.known.highest = 0;
         (self.data, self.begins) = (None, Begins::NotYet);
@@ -340,14 +342,14 @@ impl Direction {
         }
     }
 
-    /// Nothing more is expected soon: forgets what is old, and gives back memory.
+    /// Nothing more is expected soon: forgets old data and releases memory.
     pub(super) fn rest(&mut self, now: Instant, out: &mut Out<'_>) {
         if let Some(data) = &mut self.data {
             counted(data, out, |data, out| data.rest(now, &self.known, out));
         }
     }
 
-    /// Data that the sender announced, or that was acknowledged, but that did not pass.
+    /// Data that was announced by the sender or acknowledged, but did not pass. Called by `finish`, after `on_end`.
     fn finish_tail(&mut self, out: &mut Out<'_>) {
         let end = self.fin.unwrap_or(u64::MAX).min(self.known.announced.max(self.known.acked));
         if self.known.highest == 0 || end <= self.known.highest.max(self.known.unseen_below) {
@@ -359,7 +361,7 @@ impl Direction {
         data.on_tail(end, last.0, last.1, known, out);
     }
 
-    /// A round trip between the point of capture and the receiver.
+    /// A round trip between the capture point and the receiver, from the handshake or a timestamp.
     pub(super) fn note_far(&mut self, span: Duration, is_handshake: bool) {
         self.known.far = Some(self.known.far.map_or(span, |least| least.min(span)));
         if is_handshake {
@@ -370,14 +372,14 @@ impl Direction {
         }
     }
 
-    /// A round trip between the point of capture and the sender.
+    /// A round trip between the capture point and the sender, from the handshake or a timestamp.
     pub(super) fn note_near(&mut self, span: Duration, is_handshake: bool) {
         self.known.near = Some(self.known.near.map_or(span, |least| least.min(span)));
         let bound = self.known.near_bound.or(is_handshake.then_some(span));
         self.known.near_bound = bound.map(|bound| bound.min(span));
     }
 
-    /// The shortest round trips between the point of capture and the sender, and the receiver.
+    /// The shortest round trips between the capture point and the sender, and the receiver.
     pub(crate) fn least(&self) -> [Option<Duration>; 2] {
         [self.known.near, self.data.as_ref().map_or(self.known.far, |data| data.far().least())]
     }
@@ -411,12 +413,12 @@ impl Direction {
         self.data.as_deref_mut()
     }
 
-    /// True if data has passed that is not acknowledged.
+    /// True if captured data is not acknowledged.
     pub(super) fn is_outstanding(&self) -> bool {
         self.data.is_some() && self.known.acked < self.known.highest
     }
 
-    /// True if the sender has said that no data follows.
+    /// True if the sender has sent a FIN.
     pub(super) fn is_finished(&self) -> bool {
         self.fin.is_some()
     }
@@ -426,13 +428,13 @@ impl Direction {
         self.known.acked.min(self.known.highest).saturating_sub(self.first_offset)
     }
 
-    /// Ranges that are remembered.
+    /// The number of ranges that are remembered.
     pub(super) fn memory(&self) -> usize {
         self.data.as_ref().map_or(0, |data| data.memory())
     }
 }
 
-/// Does something with the data, and counts the ranges that it adds and forgets.
+/// Runs `act` and counts the ranges that it adds and forgets.
 #[inline]
 fn counted(data: &mut Data, out: &mut Out<'_>, act: impl FnOnce(&mut Data, &mut Out<'_>)) {
     let before = data.memory();

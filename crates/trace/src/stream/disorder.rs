@@ -1,37 +1,37 @@
 //! Reorder density and reorder buffer-occupancy density (RFC 5236) of one direction.
 //!
-//! Both need packets numbered without gaps, and need to know which were lost. That is known only when data is settled, in
-//! the order of its bytes, which is the order of sending. Until then each packet keeps its place in the order of arrival,
-//! and packets that arrived out of order wait here until all earlier arrivals are settled.
+//! Both need packets numbered without gaps, and the lost packets. These are known only when data is settled, in the order of its
+//! bytes, which is the order of sending. Until then each range keeps its place in the order of arrival, and packets that arrived
+//! out of order wait here until all earlier arrivals are settled. `on_settled` is called for each side as a range is settled.
 
 use std::collections::{BTreeMap, VecDeque};
 
 use reknit_path::Density;
 use serde::{Deserialize, Serialize};
 
-/// Displacements up to this are counted; packets beyond count as lost (§5: no useful TCP window is larger).
+/// The largest displacement that is counted; packets beyond it count as lost (§5: no useful TCP window is larger).
 const THRESHOLD: u64 = 1 << 12;
 
-/// The place of a packet that did not arrive, or whose arrival was not seen.
+/// The place of a packet that did not arrive or whose arrival was not seen.
 pub(super) const NONE: u32 = u32::MAX;
 
-/// The densities of one direction, on one side of the point of capture.
+/// The densities of one direction, on one side of the capture point.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct Disorder {
     /// The place of the next arrival.
     next: u32,
-    /// The place that was settled last, or [`NONE`]: further pieces of the same packet have it too.
+    /// The place that was settled last, or [`NONE`]: further pieces of the same packet have the same place.
     last: u32,
     /// Packets that arrived in order before the first that did not.
     in_order: u64,
     out: Option<Box<Out>>,
 }
 
-/// The state from the first packet that was out of order.
+/// The state since the first packet that was out of order.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 struct Out {
     density: Density,
-    /// The packets that wait: their places, which grow, and their numbers.
+    /// The packets that wait: their places, ascending, and their numbers.
     waiting: VecDeque<(u32, u64)>,
     /// Packets that were settled, lost ones included.
     settled: u64,
@@ -99,12 +99,12 @@ impl Disorder {
         self.with_in_order(0, |density| density.displacements().collect())
     }
 
-    /// After how many arrivals the buffer that restores the order held each number of packets (RBD).
+    /// After how many arrivals the resequencing buffer held each number of packets (RBD).
     pub(crate) fn occupancy(&self) -> Vec<(u64, u64)> {
         self.with_in_order(0, |density| density.occupancy().collect())
     }
 
-    /// Counts from the density, and the packets before it, which have the value `zero`.
+    /// Counts from the density, plus the packets in order before it, which have the value `zero`.
     fn with_in_order<K: Ord + Copy>(&self, zero: K, counts: impl Fn(&Density) -> Vec<(K, u64)>) -> Vec<(K, u64)> {
         let counted = self.out.iter().flat_map(|out| counts(&out.density));
         let mut all: BTreeMap<K, u64> = counted.collect();
@@ -118,8 +118,8 @@ impl Disorder {
 }
 
 impl Out {
-    /// The packet with this place waits. If other packets' data lies between its pieces, it comes several times, and its last
-    /// number counts.
+    /// The packet with this place waits. If its pieces are separated by data of other packets, it is added several times, and its
+    /// last number counts.
     fn wait(&mut self, place: u32, number: u64) {
         match self.waiting.binary_search_by_key(&place, |(place, _)| *place) {
             Ok(known) => self.waiting[known].1 = number,
@@ -132,7 +132,7 @@ impl Out {
 mod tests {
     use super::*;
 
-    /// Packets in the order of sending, with their places in the order of arrival; none is a lost one.
+    /// Packets in the order of sending, with their places in the order of arrival; none for a lost packet.
     fn disorder(places: &[Option<u32>]) -> Disorder {
         let mut disorder = Disorder::default();
         for place in places {

@@ -1,4 +1,5 @@
-//! The progress of the handshake: the distance to each end, and connections that do not open.
+//! The progress of the handshake: the distance to each end, and connections that do not open. `Stream::on_packet` calls
+//! `on_packet` for each packet, after copies were skipped and before either direction sees it.
 
 use reknit_units::{Duration, Instant};
 use serde::{Deserialize, Serialize};
@@ -6,16 +7,16 @@ use serde::{Deserialize, Serialize};
 use crate::Incident;
 use crate::packet::{Flags, Segment};
 
-/// SYNs without an answer for less than this are not worth a word.
+/// SYNs without an answer for less than this are not reported.
 const LEAST_SILENCE: Duration = Duration::from_millis(900);
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 enum State {
     #[default]
     None,
-    /// A SYN passed, or several.
+    /// One or more SYNs passed.
     Syn,
-    /// A SYN-ACK passed then.
+    /// When a SYN-ACK passed.
     SynAck(Instant),
     Over,
 }
@@ -33,19 +34,19 @@ pub(super) struct Handshake {
     seq: u32,
 }
 
-/// What a packet of the handshake shows.
+/// What a packet shows about the handshake.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Shows {
     Nothing,
     /// How long the sender of the packet took to answer.
     Distance(Duration),
-    /// The packet belongs to an earlier connection between the same ports (challenge ACK, RFC 5961 §4).
+    /// The packet belongs to an earlier connection between the same ports (challenge ACK, RFC 5961 §4) and is ignored.
     Stray,
-    /// Something went wrong.
+    /// The connection did not open, or needed several SYNs.
     Failed(Failure),
 }
 
-/// An opening that failed, or took several SYNs.
+/// A handshake that failed or needed several SYNs.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Failure {
     pub(super) what: Incident,
@@ -91,7 +92,7 @@ impl Handshake {
                 self.state = State::Over;
                 return Shows::Distance(now.since(at));
             }
-            // Repeated, so that it is not known which one is answered.
+            // A repeated SYN-ACK: it is not known which one is answered.
             State::SynAck(_) if is_syn => self.state = State::Over,
             _ => self.state = State::Over, // packets are missing
         }
@@ -113,12 +114,12 @@ impl Handshake {
         Failure { what, client: self.client, syns: self.syns, frame: self.frame, began: self.began }
     }
 
-    /// True if it is over, or was not captured.
+    /// True if it is over or was not captured.
     pub(super) fn is_over(&self) -> bool {
         !matches!(self.state, State::Syn)
     }
 
-    /// The capture ends.
+    /// The capture ends. Called before the directions finish.
     pub(super) fn finish(&mut self, now: Instant) -> Option<Failure> {
         let is_silent = self.state == State::Syn && now.since(self.began) >= LEAST_SILENCE;
         self.state = State::Over;

@@ -1,4 +1,5 @@
-//! Keep-alives (RFC 9293 §3.8.4): segments of no byte, or of the last one again, that ask whether the other end is there.
+//! Keep-alives (RFC 9293 §3.8.4): segments without data or with the last byte again, to check that the other end is alive. Called
+//! by [`super::direction`]: for a packet before it would count as data, and for an ACK before the window.
 
 use reknit_units::{Duration, Instant};
 use serde::{Deserialize, Serialize};
@@ -23,7 +24,7 @@ pub(super) struct Unanswered {
 }
 
 impl KeepAlives {
-    /// True if a segment of `len` bytes may be a keep-alive. `sent`: when data was sent last.
+    /// True if a segment of `len` bytes may be a keep-alive. `sent`: when data was last sent.
     pub(super) fn is_one(len: u32, sent: Option<Instant>, now: Instant) -> bool {
         len == 0 || sent.is_none_or(|sent| now.since(sent) >= LEAST_IDLE)
     }
@@ -33,7 +34,7 @@ impl KeepAlives {
         self.unanswered = self.unanswered.saturating_add(1);
     }
 
-    /// True if one is waiting for an answer.
+    /// True if a keep-alive was sent and not answered yet.
     #[inline]
     pub(super) fn is_waiting(&self) -> bool {
         self.unanswered > 0
@@ -44,7 +45,7 @@ impl KeepAlives {
         *self = KeepAlives::default();
     }
 
-    /// The connection ends, or the capture does. One alone may still be answered.
+    /// The connection or the capture ends. A single keep-alive may still be answered, so it is not reported.
     pub(super) fn finish(&mut self) -> Option<Unanswered> {
         let KeepAlives { unanswered: count, first } = std::mem::take(self);
         let (frame, at) = first.filter(|_| count > 1)?;

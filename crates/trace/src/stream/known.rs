@@ -1,27 +1,28 @@
-//! What is known about a direction beside its data.
+//! The sequence state of a direction. Written by [`super::direction`]: `acked`, `heard` and `highest` advance only after
+//! [`super::data`] has processed the packet, which therefore sees them as they were before it.
 
 use reknit_units::{Duration, Instant};
 use serde::{Deserialize, Serialize};
 
-/// One direction's numbers, and the round trips that the handshake and timestamps show.
+/// One direction's sequence numbers and the round trips from its handshake and timestamps.
 #[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 pub(super) struct Known {
-    /// Everything before it is acknowledged, and since when.
+    /// Everything before this is acknowledged, and since when.
     pub(super) acked: u64,
     pub(super) acked_at: Instant,
     /// The highest acknowledgment that passed; zero before the first.
     pub(super) heard: u64,
-    /// The end of the data that has been seen; zero before the first packet.
+    /// The end of the captured data; zero before the first packet.
     pub(super) highest: u64,
-    /// What the sender must have sent by now, captured or not: sequence numbers of packets without data tell it.
+    /// What the sender must have sent by now, captured or not: also by sequence numbers of packets without data.
     pub(super) announced: u64,
     /// Data before this may have been sent before the capture began.
     pub(super) unseen_below: u64,
-    /// The shortest round trips to the receiver, without those that data has shown, and to the sender.
+    /// The shortest round trips to the receiver, without those measured by data, and to the sender.
     pub(super) far: Option<Duration>,
     pub(super) near: Option<Duration>,
     /// The round trip of the handshake to the sender.
     pub(super) near_bound: Option<Duration>,
-    /// The handshake allows reports of duplicates.
+    /// SACK was negotiated, so the receiver may report duplicates (DSACK).
     pub(super) may_report: bool,
 }

@@ -1,4 +1,5 @@
-//! What has been found out and is not passed on yet.
+//! Events that have not been passed on yet. They are written through [`Out`] while a packet is processed; `Analyzer` and
+//! `Watcher` drain them after each packet, and after each connection at the end.
 
 use reknit_units::{Duration, Instant};
 
@@ -8,15 +9,15 @@ use super::sighting::Sighting;
 use crate::journey::{Departure, Outcome};
 use crate::{Event, Incident, Journey, Mark, Passed, Side, Verdict};
 
-/// The findings about all connections.
+/// The events of all connections.
 #[derive(Debug, Default)]
 pub(crate) struct Log {
     pub(crate) events: Vec<Event>,
-    /// None if nobody needs them.
+    /// None unless the options ask for them.
     pub(crate) journeys: Option<Vec<Journey>>,
-    /// The same.
+    /// None unless the options ask for them.
     pub(crate) marks: Option<Vec<Mark>>,
-    /// Ranges that all directions together remember.
+    /// How many ranges all directions together remember.
     pub(crate) remembered: usize,
 }
 
@@ -27,7 +28,7 @@ impl Log {
     }
 }
 
-/// Where the findings about one direction go.
+/// The log, for findings about one direction.
 pub(super) struct Out<'a> {
     pub(super) stream: u32,
     pub(super) end: u8,
@@ -35,22 +36,23 @@ pub(super) struct Out<'a> {
     pub(super) log: &'a mut Log,
 }
 
-/// Something that happened to the connection, rather than to a single packet.
+/// An incident of the connection rather than of a single packet.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Finding {
     pub(super) what: Incident,
     pub(super) side: Side,
-    /// The packet at which it shows, and its time.
+    /// The packet that shows it, and when it passed.
     pub(super) frame: u64,
     pub(super) at: Instant,
-    /// The data that it is about, as offsets; empty if it is about none.
+    /// The affected data, as offsets; empty if there is none.
     pub(super) bytes: (u64, u64),
     pub(super) count: u32,
     pub(super) lasted: Duration,
 }
 
 impl Out<'_> {
-    /// Reports when the data of `range` was sent, for the first time or again, and what became of that packet.
+    /// Reports when the data of `range` was sent, for the first time or again, and what became of that packet. Called as `range`
+    /// is settled.
     pub(super) fn travelled(&mut self, side: Side, range: &Range, sent: Departure, outcome: Outcome, is_again: bool) {
         let (stream, end, len) = (self.stream, self.end, (range.end - range.start) as u32);
         let settled = match outcome {
@@ -62,7 +64,7 @@ impl Out<'_> {
         }
     }
 
-    /// Reports what passes now.
+    /// Reports what passes now, for pictures.
     pub(super) fn mark(&mut self, frame: u64, (from, to): (u64, u64), what: Passed) {
         let (stream, end, at) = (self.stream, self.end, self.now);
         if let Some(marks) = &mut self.log.marks {
@@ -107,7 +109,7 @@ impl Out<'_> {
         }
     }
 
-    /// Reports something that happened to the connection.
+    /// Reports an incident of the connection.
     pub(super) fn incident(&mut self, finding: &Finding) {
         let Finding { what, side, frame, at, bytes, count, lasted } = *finding;
         self.log.events.push(Event {

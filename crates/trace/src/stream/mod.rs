@@ -1,16 +1,17 @@
-//! One TCP connection.
+//! One TCP connection. `Streams` (capture files) and `Watcher` (live traffic) call [`Stream::on_packet`] for each packet,
+//! which takes these steps: `copies`, `handshake`, the ACK in the other direction, the sender's direction, timestamps, RST.
 //!
-//! Each room knows only those above it, and its fields are its own:
+//! Each module uses only those above it, and its fields are private:
 //!
-//! | room | knows |
+//! | module | job |
 //! |---|---|
 //! | `numbers`, `sighting`, `arrival`, `window`, `keep_alive`, `standstill`, `rounds`, `disorder`, `copies`, `place`, `handshake`, `known` | one thing each |
 //! | `ranges` | which bytes passed, in which packets |
 //! | `round_trip`, `clock`, `cause` | times, marks in headers, and what made the sender retransmit |
-//! | `log`, `pieces` | how findings leave: one event for each packet, however many ranges it carries |
-//! | `before`, `after` | what happened on each side of the point of capture |
-//! | `data` | both sides of one direction's data: the only one that changes `ranges` and settles them |
-//! | `direction` | sequence numbers, the window and the ends of one direction |
+//! | `log`, `pieces` | the output: one event for each packet, however many ranges it carries |
+//! | `before`, `after` | what happened on each side of the capture point |
+//! | `data` | both sides of one direction's data: owns `ranges`, lends them to both sides and settles them |
+//! | `direction` | sequence numbers, the window, and the start and end of one direction |
 //! | this file | the connection: which direction a packet belongs to |
 
 mod after;
@@ -55,7 +56,7 @@ pub(crate) use rounds::Reductions;
 
 /// A connection without packets for this long is silent.
 const SILENCE: Duration = Duration::from_secs(1);
-/// After this, nothing is left to forget.
+/// After this time, nothing is left to forget.
 const LONG_SILENCE: Duration = Duration::from_secs(31);
 
 /// A connection.
@@ -63,7 +64,7 @@ const LONG_SILENCE: Duration = Duration::from_secs(31);
 pub(crate) struct Stream {
     /// As `tcp.stream` in Wireshark.
     pub(crate) number: u32,
-    /// The sender of the first packet, and its receiver.
+    /// The sender of the first packet and its receiver.
     pub(crate) ends: [Endpoint; 2],
     /// What each of them sent.
     directions: [Direction; 2],
@@ -72,7 +73,7 @@ pub(crate) struct Stream {
     handshake: Handshake,
     /// TTLs of the first packet of each end.
     ttl: [Option<u8>; 2],
-    /// The logarithms of the units of both windows; none if a SYN was not captured.
+    /// The window scale shifts of both ends; none if a SYN was not captured.
     scales: Option<[u8; 2]>,
     /// A FIN or RST passed.
     is_closing: bool,
@@ -80,7 +81,7 @@ pub(crate) struct Stream {
     is_reset: bool,
     /// Duplicates of which it is not known yet whether the network or the capture made them.
     held: Vec<Event>,
-    /// It has been silent for long, and has forgotten all it can.
+    /// It has been silent for a long time and has forgotten all it can.
     is_at_rest: bool,
     pub(crate) packets: u64,
     pub(crate) last: Instant,
@@ -106,21 +107,21 @@ impl Stream {
         }
     }
 
-    /// True if `packet` begins another connection between the same ports, as Wireshark decides it.
+    /// True if `packet` opens another connection between the same ports, by Wireshark's rule.
     pub(crate) fn is_replaced_by(&self, packet: &Packet) -> bool {
         let flags = packet.segment.flags;
         let known = self.directions[self.end(packet)].first_seq();
         flags.has(Flags::SYN) && !flags.has(Flags::ACK) && known.is_some_and(|first| first != packet.segment.seq)
     }
 
-    /// The index of the packet's sender. The ports tell, unless they are equal.
+    /// The index of the packet's sender: by its port, or by its address if both ports are equal.
     #[inline]
     fn end(&self, packet: &Packet) -> usize {
         let ([a, b], source) = (&self.ends, &packet.source);
         usize::from(if a.port == b.port { source != a } else { source.port != a.port })
     }
 
-    /// A packet of this connection. `most_ranges`: ranges of data that each direction may remember.
+    /// A packet of this connection. `most_ranges`: how many ranges of data each direction may remember.
     pub(crate) fn on_packet(&mut self, packet: &Packet, frame: u64, now: Instant, most_ranges: usize, log: &mut Log) {
         let end = self.end(packet);
         let now = now.max(self.last); // clocks are set back now and then
@@ -161,13 +162,13 @@ impl Stream {
         }
     }
 
-    /// The units of both windows (RFC 7323 §2.2), if both SYNs were captured.
+    /// The window scale shifts (RFC 7323 §2.2), if both SYNs were captured.
     fn scales(&self) -> Option<[u8; 2]> {
         let [a, b] = [0, 1].map(|end| self.directions[end].syn().map(|syn| syn.window_scale));
         Some(a?.zip(b?).map_or([0; 2], |(a, b)| [a, b]))
     }
 
-    /// The handshake gives the distance to each end, or fails.
+    /// The handshake shows the distance to each end, or fails. The second step, after `Copies::look`.
     #[inline]
     fn on_handshake(&mut self, end: usize, packet: &Packet, frame: u64, now: Instant, log: &mut Log) -> Shows {
         let shows = self.handshake.on_packet(end, &packet.segment, frame, now);
@@ -188,7 +189,7 @@ impl Stream {
         self.directions[client].report(&Finding { what, side, frame, at, bytes, count, lasted }, &mut out);
     }
 
-    /// `end` resets the connection. If both sides had said that no data follows, that is its usual end.
+    /// `end` resets the connection: the last step. After a FIN this is a normal close, not an incident.
     #[cold]
     fn on_reset(&mut self, end: usize, frame: u64, now: Instant, log: &mut Log) {
         if self.is_reset || !self.handshake.is_over() {
@@ -211,7 +212,7 @@ impl Stream {
         self.directions[about].report(&Finding { what, side, frame, at: now, bytes, count, lasted }, &mut out);
     }
 
-    /// Keeps back duplicates that `end` sent, from event `known` on, until it is known whether the capture made them.
+    /// Holds back duplicates that `end` sent, from event `known` on, until it is known whether the capture made them.
     #[cold]
     fn hold(&mut self, end: usize, known: usize, log: &mut Log) {
         if self.copies[end].is_undecided() {
@@ -228,7 +229,8 @@ impl Stream {
         log.events.extend(of_end.filter(|_| !is_doubled));
     }
 
-    /// An echo of a timestamp gives the distance to the end that echoes it, unless a timer has sent it.
+    /// An echoed timestamp shows the distance to the end that echoes it, unless a timer sent the packet. Called after both
+    /// directions have seen the packet.
     fn on_timestamps(&mut self, end: usize, packet: &Packet, now: Instant, is_probe: bool) {
         let Some((value, echo)) = packet.segment.timestamps else { return };
         self.echoes[end].on_value(value, now);
@@ -240,7 +242,7 @@ impl Stream {
         }
     }
 
-    /// A round trip between the point of capture and `end`.
+    /// A round trip between the capture point and `end`.
     fn note_distance(&mut self, end: usize, span: Duration, is_handshake: bool) {
         self.directions[end].note_near(span, is_handshake);
         self.directions[1 - end].note_far(span, is_handshake);
@@ -261,7 +263,7 @@ impl Stream {
         place::infer(near, far, [self.ttl[end], self.ttl[1 - end]])
     }
 
-    /// If no packet has passed for a while, forgets what is old.
+    /// If no packet has passed for a while, forgets old data. Called when `Streams` visits the connection.
     pub(crate) fn rest(&mut self, now: Instant, log: &mut Log) {
         if self.is_at_rest || now.since(self.last) < SILENCE {
             return;
@@ -276,13 +278,13 @@ impl Stream {
         }
     }
 
-    /// True if it has been silent, and nothing is left to forget.
+    /// True if it has been silent and nothing is left to forget.
     pub(crate) fn has_nothing_to_do(&self, now: Instant) -> bool {
         let silent = now.since(self.last);
         silent > LONG_SILENCE || silent > SILENCE && self.memory() == 0
     }
 
-    /// Packets that were left out because they had been captured before.
+    /// Packets that were skipped because they had been captured before.
     pub(crate) fn copies(&self) -> u64 {
         self.copies.iter().map(|copies| copies.left_out).sum()
     }
@@ -292,7 +294,7 @@ impl Stream {
         self.directions.iter().map(|direction| direction.data().map_or(0, Data::missed)).sum()
     }
 
-    /// Time passes without packets: decides what can be decided by now.
+    /// Called about once a second by `Watcher`, with or without packets: decides what can be decided by now.
     pub(crate) fn on_tick(&mut self, now: Instant, log: &mut Log) {
         for end in 0..2 {
             let mut out = Out { stream: self.number, end: end as u8, now, log };
@@ -300,12 +302,12 @@ impl Stream {
         }
     }
 
-    /// A packet passes that does not count, with these flags.
+    /// A packet outside the time span that is analysed. Called instead of [`Stream::on_packet`], except for SYNs.
     pub(crate) fn pass_by(&mut self, flags: Flags) {
         self.is_closing |= flags.has(Flags::FIN) || flags.has(Flags::RST);
     }
 
-    /// The packets so far do not count, except what the handshake says.
+    /// The packets so far do not count, except for the handshake. Called before the first packet that counts.
     pub(crate) fn resume(&mut self) {
         self.packets = 0;
         self.directions.iter_mut().for_each(Direction::resume);
@@ -335,7 +337,7 @@ impl Stream {
         }
     }
 
-    /// Ranges that are remembered.
+    /// The number of ranges that are remembered.
     pub(crate) fn memory(&self) -> usize {
         self.directions.iter().map(Direction::memory).sum()
     }

@@ -1,4 +1,5 @@
-//! Sequence numbers, which wrap, as offsets, which do not.
+//! Sequence numbers, which wrap, as offsets, which do not. [`super::direction`] converts with `of` at the start of each packet
+//! and ACK and calls `reach` afterwards.
 
 use serde::{Deserialize, Serialize};
 
@@ -6,7 +7,7 @@ use serde::{Deserialize, Serialize};
 pub(super) const ORIGIN: u64 = 1 << 32;
 /// No window is larger (RFC 7323 §2.3), so no acknowledgment can be further ahead of the data than this.
 const LARGEST_WINDOW: u64 = 1 << 30;
-/// An acknowledgment that is further ahead of all captured data than this needs a second one, or data, that agrees with it.
+/// An acknowledgment that is further ahead of all captured data than this must be confirmed by a second one or by data.
 const DOUBTFUL: u64 = 1 << 20;
 
 /// The sequence numbers of one direction.
@@ -16,7 +17,7 @@ pub(super) struct Numbers {
     base: Option<u32>,
     /// At least [`ORIGIN`].
     highest: u64,
-    /// An acknowledgment far ahead, which is not believed yet.
+    /// An acknowledgment far ahead that is not confirmed yet.
     doubtful: Option<u64>,
 }
 
@@ -48,7 +49,7 @@ impl Numbers {
         self.highest
     }
 
-    /// True if an acknowledgment beyond everything that was captured is plausible: the capture lacks packets. One that is far
+    /// True if an acknowledgment beyond everything that was captured is plausible, because the capture missed packets. One far
     /// ahead may belong to an earlier connection between the same ports.
     #[cold]
     pub(super) fn believes(&mut self, ack: u64) -> bool {

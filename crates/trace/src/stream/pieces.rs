@@ -1,4 +1,5 @@
-//! Puts the verdicts on the pieces of a packet together: a packet may carry several ranges of data with different histories.
+//! Combines the verdicts on the pieces of a packet, which may carry several ranges of data with different histories. Both sides
+//! call `add` while they settle a range; then `Data::settle` calls `touch` and `on_settled`.
 
 use serde::{Deserialize, Serialize};
 
@@ -9,7 +10,7 @@ use crate::{Reason, Side, Verdict, Why};
 /// What is decided about one transmission of a range.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub(super) enum Ruling {
-    /// It was lost. The frame of the transmission that replaced it, if that is known.
+    /// It was lost. The frame of the transmission that replaced it, if known.
     Lost(Option<u64>),
     /// It arrived, but the receiver did not keep it.
     Discarded(Option<u64>),
@@ -20,7 +21,7 @@ pub(super) enum Ruling {
 }
 
 impl Ruling {
-    /// The most important of the pieces decides: a retransmission of which a part was needed was needed.
+    /// The piece with the highest weight decides: a retransmission is needed if any part of it was needed.
     const fn weight(self) -> u8 {
         match self {
             Ruling::Lost(_) => 4,
@@ -38,7 +39,7 @@ struct Piece {
     seen: Sighting,
     bytes: (u64, u64),
     ruling: Ruling,
-    /// The range that is being settled belongs to it.
+    /// The range that is being settled is part of this packet.
     is_touched: bool,
 }
 
@@ -66,14 +67,14 @@ impl Pieces {
         }
     }
 
-    /// The range that is being settled belongs to this packet too.
+    /// The range that is being settled is part of this packet too.
     pub(super) fn touch(&mut self, frame: u64) {
         for piece in self.0.iter_mut().filter(|piece| piece.seen.frame == frame) {
             piece.is_touched = true;
         }
     }
 
-    /// A range has been settled: packets to which it does not belong are complete.
+    /// A range has been settled by both sides: packets without a part of it are complete and are reported.
     pub(super) fn on_settled(&mut self, out: &mut Out<'_>) {
         let mut open = std::mem::take(&mut self.0);
         open.retain_mut(|piece| {
@@ -86,7 +87,7 @@ impl Pieces {
         self.0 = open;
     }
 
-    /// Nothing more comes.
+    /// The last range has been settled.
     pub(super) fn finish(&mut self, out: &mut Out<'_>) {
         for piece in self.0.drain(..) {
             report(&piece, out);

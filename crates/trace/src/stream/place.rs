@@ -1,47 +1,48 @@
-//! Where a capture was made, by the times that packets take from there to both ends and back.
+//! Where a capture was made, by the round trips from there to both ends. `Stream::place` calls [`infer`] as verdicts are counted
+//! and reported.
 
 use reknit_units::Duration;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-/// A point of the path, as the data travels.
+/// A point of the path in the direction of the data.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Place {
-    /// At the host that sends the data, or next to it.
+    /// At or next to the host that sends the data.
     Sender,
     /// Between the hosts.
     Middle,
-    /// At the host that receives the data, or next to it.
+    /// At or next to the host that receives the data.
     Receiver,
 }
 
-/// How sure the place is.
+/// How certain the place is.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Confidence {
-    /// Nothing tells.
+    /// There is no evidence.
     None,
-    /// The times are close to a limit, or too short to tell.
+    /// The times are close to a limit, or too short to decide.
     Low,
     /// The times are clear.
     High,
-    /// The user has said it.
+    /// Given by the user.
     Given,
 }
 
-/// A share of the round trip below which an end is near.
+/// An end is near if its share of the round trip is below this.
 const NEAR: f64 = 0.1;
-/// The share below which there is no doubt.
+/// Below this share there is no doubt.
 const CLEAR: f64 = 0.05;
-/// Within this time a host answers, at its fastest.
+/// At its fastest, a host answers within this time.
 const HOST: Duration = Duration::from_millis(5);
 /// Round trips shorter than this are mostly the hosts' own delays.
 const SHORT: Duration = Duration::from_micros(500);
-/// What hosts put into the field.
+/// The initial TTLs of common hosts.
 const INITIAL_TTLS: [u8; 4] = [32, 64, 128, 255];
 
-/// The place, by the shortest round trips to the sender of the data and to its receiver, and the TTLs of both.
+/// The place, by the shortest round trips to the sender and the receiver of the data, and the TTLs of their packets.
 pub(super) fn infer(
     to_sender: Option<Duration>,
     to_receiver: Option<Duration>,

@@ -1,4 +1,5 @@
-//! The data of one direction as it passed the point of capture: which bytes, when, and in which packets.
+//! The data of one direction as it passed the capture point: which bytes, when, and in which packets. [`super::data`] inserts
+//! and removes ranges; `before` and `after` split them and change what is known about them.
 
 use std::collections::VecDeque;
 use std::ops::{Deref, DerefMut};
@@ -9,20 +10,20 @@ use serde::{Deserialize, Serialize};
 use super::disorder;
 use super::sighting::Sighting;
 
-/// What a further packet with the same bytes is.
+/// The kind of a further packet with the same bytes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub(super) enum Repeat {
     /// The sender has sent them again.
     Retransmission,
-    /// The same, and the receiver did not have them yet, although all earlier packets with them had passed: it needed them.
+    /// A retransmission that the receiver needed: it did not have the bytes although all earlier packets with them had passed.
     Replacement,
-    /// The same, but the data may have waited behind other missing data.
+    /// A retransmission that the receiver may have needed: the data may have waited behind other missing data.
     Waiting,
     /// The network has copied a packet.
     Copy,
-    /// It is the first transmission, which is late.
+    /// The first transmission, late.
     Late,
-    /// A copy, or a retransmission.
+    /// A copy or a retransmission.
     Unclear,
 }
 
@@ -33,7 +34,7 @@ impl Repeat {
     }
 }
 
-/// A further sighting of bytes that had been seen.
+/// A further sighting of bytes that had passed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub(super) struct Again {
     pub(super) seen: Sighting,
@@ -41,7 +42,7 @@ pub(super) struct Again {
     pub(super) what: Repeat,
 }
 
-/// The further sightings of a range. Most ranges have none, so none take only a pointer.
+/// The further sightings of a range. Most ranges have none, so an empty list is only a pointer.
 #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
 #[expect(clippy::box_collection, reason = "a vector is three times as large as a pointer")]
 pub(super) struct Repeats(Option<Box<Vec<Again>>>);
@@ -66,18 +67,18 @@ impl DerefMut for Repeats {
     }
 }
 
-/// What the packet that brought the bytes first was, seen from the point of capture.
+/// How the bytes first passed the capture point.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub(super) enum Origin {
-    /// Their first transmission.
+    /// In their first transmission.
     Original,
-    /// A retransmission that filled a hole. The first transmission may still come.
+    /// In a retransmission that filled a hole. The first transmission may still come.
     Repair,
-    /// A retransmission whose first transmission came later.
+    /// In a retransmission whose first transmission came later.
     Overtaken,
-    /// A retransmission of bytes that had been acknowledged before, though the capture does not have their first transmission.
+    /// In a retransmission of bytes that had been acknowledged, although their first transmission was not captured.
     Acknowledged,
-    /// It filled a hole, and cannot be told apart.
+    /// In a packet that filled a hole: the first transmission or a retransmission.
     Unclear,
 }
 
@@ -86,17 +87,17 @@ pub(super) enum Origin {
 pub(super) enum Delivery {
     /// Not acknowledged.
     Open,
-    /// Not acknowledged, although the receiver has acknowledged everything before in answer to a later packet: it does not
+    /// Not acknowledged, although the receiver has acknowledged everything before them in answer to a later packet: it does not
     /// have them.
     Missing,
     /// Not acknowledged, and beyond the window when they passed: the receiver refuses them.
     Refused,
-    /// Acknowledged, and it is clear by which transmission, or there was only one.
+    /// Acknowledged; the first captured transmission delivered them.
     Clear,
-    /// Acknowledged; this transmission brought them, if no duplicate is reported: 0 is the first.
+    /// Acknowledged; this transmission delivered them if no duplicate is reported: 0 is the first.
     Likely {
         by: u8,
-        /// The echoed timestamp says so.
+        /// The echoed timestamp confirms it.
         by_echo: bool,
     },
 }
@@ -107,22 +108,22 @@ pub(super) struct Range {
     pub(super) start: u64,
     pub(super) end: u64,
     pub(super) first: Sighting,
-    /// Where the range begins in its packet: ranges of one packet keep their order.
+    /// The offset of the range in its packet: ranges of one packet keep their order.
     pub(super) within: u32,
     pub(super) origin: Origin,
     pub(super) delivery: Delivery,
     pub(super) delivered_at: Instant,
     /// Reports of duplicates (RFC 2883).
     pub(super) duplicates: u8,
-    /// The place of the first transmission in the order of arrival at the point of capture, and at the receiver.
+    /// The place of the first transmission in the order of arrival at the capture point, and at the receiver.
     pub(super) place_here: u32,
     pub(super) place_there: u32,
     pub(super) again: Repeats,
 }
 
 impl Range {
-    /// The bytes from `start` to `end` of a packet, `within` bytes behind its first, which passes now. `place_here`: its place
-    /// in the order of arrival.
+    /// The bytes from `start` to `end` of a packet that passes now, `within` bytes after its first. `place_here`: its place in
+    /// the order of arrival.
     #[inline]
     pub(super) fn new(
         (start, end): (u64, u64),
@@ -147,7 +148,7 @@ impl Range {
         }
     }
 
-    /// Its place in the order in which data passed the point of capture for the first time.
+    /// Its place in the order in which data passed the capture point for the first time.
     pub(super) fn order(&self) -> u64 {
         const STEP: u32 = 128;
         self.first.frame << 16 | u64::from((self.within / STEP).min(0xffff))
@@ -181,21 +182,21 @@ impl Range {
     }
 }
 
-/// A million of them may be remembered.
+/// A million ranges may be remembered.
 const _: () = assert!(size_of::<Range>() <= 72, "ranges take more memory");
 
 /// Ranges that do not overlap, in the order of their bytes.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(super) struct Ranges {
     all: VecDeque<Range>,
-    /// What came before this has been forgotten.
+    /// Data before this has been forgotten.
     floor: u64,
-    /// About where the data begins that is not acknowledged.
+    /// The approximate index of the first range that is not acknowledged.
     edge: usize,
 }
 
 impl Ranges {
-    /// None yet; they begin at `start`.
+    /// No ranges yet; they begin at `start`.
     pub(super) fn starting_at(start: u64) -> Ranges {
         Ranges { floor: start, ..Ranges::default() }
     }
@@ -204,13 +205,13 @@ impl Ranges {
         self.all.len()
     }
 
-    /// What came before this has been forgotten.
+    /// Data before this has been forgotten.
     pub(super) fn floor(&self) -> u64 {
         self.floor
     }
 
-    /// The index of the first range that ends after `offset`. It is searched from the edge of what is acknowledged, or from
-    /// the end: most of what is remembered is older than what is looked for.
+    /// The index of the first range that ends after `offset`. The search starts at the edge of the acknowledged data or at the
+    /// end: most of the ranges are older than the one that is looked for.
     pub(super) fn locate(&self, offset: u64) -> usize {
         let ends_before = |index: usize| self.all[index].end <= offset;
         let Some(last) = self.all.len().checked_sub(1) else { return 0 };
@@ -252,7 +253,7 @@ impl Ranges {
         low
     }
 
-    /// Everything before the range at `index` is acknowledged.
+    /// Everything before the range at `index` is acknowledged: a hint for [`Ranges::locate`].
     pub(super) fn note_edge(&mut self, index: usize) {
         self.edge = index;
     }
@@ -275,7 +276,7 @@ impl Ranges {
         self.all.get_mut(index)
     }
 
-    /// Adds a range before the one at `index`. It is made where it stays: copies of what has just been written are slow.
+    /// Adds a range before the one at `index`. It is built in place: copying what has just been written is slow.
     #[inline]
     pub(super) fn insert(&mut self, index: usize, range: impl FnOnce() -> Range) {
         if index == self.all.len() {
@@ -285,7 +286,7 @@ impl Ranges {
         }
     }
 
-    /// Removes the first range if `is_old` says so. Returns it, and where the bytes begin that are missing before it.
+    /// Removes the first range if `is_old`. Returns it, and where the missing bytes before it begin.
     #[inline]
     pub(super) fn pop_front_if(&mut self, is_old: impl FnOnce(&Range) -> bool) -> Option<(Range, u64)> {
         let range = self.all.pop_front_if(|range| is_old(range))?;
@@ -298,7 +299,7 @@ impl Ranges {
         Some((range, missing_from))
     }
 
-    /// Splits the range at `index` so that one begins at `offset`; returns that one's index.
+    /// Splits the range at `index` so that a range begins at `offset`; returns the index of that range.
     pub(super) fn split(&mut self, index: usize, offset: u64) -> usize {
         let Some(range) = self.all.get_mut(index) else { return index };
         if offset <= range.start {
@@ -315,7 +316,7 @@ impl Ranges {
         index + 1
     }
 
-    /// Splits the range at `index`, part of which is in `from..to`, so that this part is a range; returns its index.
+    /// Splits the range at `index` so that its part in `from..to` is a range; returns the index of that range.
     #[inline]
     pub(super) fn narrow(&mut self, index: usize, from: u64, to: u64) -> usize {
         if self.all.get(index).is_some_and(|range| range.is_within(from, to)) {
@@ -326,17 +327,17 @@ impl Ranges {
         index
     }
 
-    /// Gives back memory that is not needed now.
+    /// Releases memory that is not needed now.
     pub(super) fn shrink(&mut self) {
         self.all.shrink_to_fit();
     }
 
-    /// The ranges from the one that ends after `offset` on.
+    /// The ranges from the first that ends after `offset` on.
     pub(super) fn from(&self, offset: u64) -> impl Iterator<Item = &Range> {
         self.all.range(self.locate(offset)..)
     }
 
-    /// True if these bytes have all passed.
+    /// True if all of these bytes have passed.
     pub(super) fn have(&self, (from, to): (u64, u64)) -> bool {
         let mut end = from;
         for range in self.all.range(self.locate(from)..) {

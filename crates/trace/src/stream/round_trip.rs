@@ -1,7 +1,8 @@
-//! Round-trip times between the point of capture and an end.
+//! Round-trip times between the capture point and an end. [`super::after`] adds a sample for each range that arrived
+//! unambiguously; [`super::direction`] adds those of the handshake and of timestamps.
 //!
-//! Samples say how long a round trip may take, not how long it takes at least: a capture may begin while a queue is full.
-//! Verdicts by time ("too soon to be the answer to that packet") need a lower bound that is known ([`RoundTrip::bound`]).
+//! The smallest sample is not a lower bound of the round trip: a capture may begin while a queue is full. Verdicts by time ("too
+//! soon to be the answer to that packet") need a known lower bound ([`RoundTrip::bound`]).
 
 use std::collections::VecDeque;
 
@@ -14,7 +15,7 @@ use crate::spread::Spread;
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct RoundTrip {
     least: Option<Duration>,
-    /// The round trip of the handshake, before the connection filled any queue, or a shorter one.
+    /// The round trip of the handshake, before the connection filled any queue, or a shorter sample.
     bound: Option<Duration>,
     smoothed: Duration,
     variation: Duration,
@@ -36,7 +37,7 @@ impl RoundTrip {
         self.samples.add(sample.as_nanos() / 1_000);
     }
 
-    /// A round trip that is known to be possible, for example that of the handshake.
+    /// A round trip that was seen, for example by timestamps, but is no sample of the distribution.
     pub(super) fn at_most(&mut self, sample: Duration) {
         let least = self.least.map_or(sample, |least| least.min(sample));
         self.least = Some(least);
@@ -53,7 +54,7 @@ impl RoundTrip {
         self.bound = Some(self.bound.map_or(sample, |bound| bound.min(sample)));
     }
 
-    /// No answer comes sooner than this, as far as is known; none if the handshake was not captured.
+    /// No answer comes sooner than this, as far as known; none if the handshake was not captured.
     pub(super) fn bound(&self) -> Option<Duration> {
         self.bound
     }
@@ -66,16 +67,17 @@ impl RoundTrip {
         self.smoothed
     }
 
-    /// The shortest retransmission timeout that this round trip allows in common systems: Linux adds at least 200 ms.
+    /// The shortest retransmission timeout of common systems with this round trip: Linux adds at least 200 ms.
     pub(super) fn shortest_timeout(&self) -> Duration {
         self.smoothed + (self.variation * 4).max(Duration::from_millis(150))
     }
 }
 
-/// Matches the timestamps that one end sends with their echoes: how long the other end takes, as seen here.
+/// Matches the timestamps that one end sends with their echoes, for the round trip to the other end. Called by
+/// `Stream::on_packet` after both directions.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(super) struct Echoes {
-    /// The newest values, which grow, and when they passed.
+    /// The newest values, ascending, and when they passed.
     passed: VecDeque<(u32, Instant)>,
     newest: Option<u32>,
 }
@@ -83,7 +85,7 @@ pub(super) struct Echoes {
 impl Echoes {
     const MOST: usize = 32;
 
-    /// A packet with this TSval passes; only the first with each value counts.
+    /// A packet with this TSval; only the first with each value counts.
     pub(super) fn on_value(&mut self, value: u32, now: Instant) {
         if self.newest.is_some_and(|newest| value.wrapping_sub(newest).cast_signed() <= 0) {
             return;
@@ -95,8 +97,8 @@ impl Echoes {
         self.passed.push_back((value, now));
     }
 
-    /// The time since the packet with the echoed value passed; none if that is not known, or longer than it has been. A
-    /// further echo of the same value or of an older one can only take longer, so these are forgotten.
+    /// The time since the packet with the echoed value passed; none if it is not known or the value was echoed before. A further
+    /// echo of the same or an older value can only take longer, so these values are forgotten.
     pub(super) fn since(&mut self, echo: u32, now: Instant) -> Option<Duration> {
         let newest = self.newest?;
         let age = |value: u32| newest.wrapping_sub(value);
@@ -106,7 +108,7 @@ impl Echoes {
             return Some(now.since(sent));
         }
         if age(oldest) < age(echo) {
-            return None; // as mostly, if the value has been echoed or the round trip is long
+            return None; // the usual case: the value has been echoed, or the round trip is long
         }
         let place = self.passed.iter().position(|(value, _)| age(*value) <= age(echo))?;
         let (value, sent) = self.passed[place];

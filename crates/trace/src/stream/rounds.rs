@@ -1,22 +1,22 @@
-//! What retransmissions cost: how much less passed after them than before.
+//! The cost of retransmissions: how much less data passed after them than before. [`super::data`] calls `on_data` for each packet
+//! with data, then `on_retransmission` if it is one; `Analyzer` and `Watcher` call `on_spurious` as they count that verdict.
 //!
-//! Data is counted in rounds, each as long as the shortest round trip, so that a round's bytes are the rate and not the
-//! queue. The retransmissions of successive rounds form an episode. What is missing in the rounds from its beginning, until
-//! the rate of before is reached again, is its cost: at least compared with the rounds just before, at most compared with
-//! the best round so far.
+//! Data is counted in rounds, each as long as the shortest round trip, so that the bytes of a round show the rate and not the
+//! queue. The retransmissions of successive rounds form an episode. Its cost is what is missing in the rounds from its start
+//! until the previous rate is reached again: at least compared with the rounds just before, at most compared with the best round.
 
 use reknit_units::{Duration, Instant};
 use serde::{Deserialize, Serialize};
 
-/// Rounds before an episode from which the rate of before is taken.
+/// The previous rate is the mean of this many rounds before an episode.
 const ROUNDS_BEFORE: usize = 8;
-/// Rounds after which an episode's cost is closed even if the rate of before is not reached.
+/// An episode is closed after this many rounds even if the previous rate is not reached.
 const MOST_ROUNDS: u32 = 256;
-/// Episodes that are remembered one by one.
+/// This many episodes are remembered one by one; older ones are only part of the sum, where `on_spurious` has no effect.
 const MOST_EPISODES: usize = 4096;
-/// The shortest round, so that rounds have packets.
+/// The shortest round, so that rounds contain packets.
 const SHORTEST_ROUND: Duration = Duration::from_millis(1);
-/// A share of the rate of before: below it, the sender has reduced its window.
+/// Below this share of the previous rate, the sender has reduced its window.
 const REDUCED: f64 = 0.85;
 
 /// Retransmissions that belong together, and what they cost.
@@ -26,26 +26,26 @@ struct Episode {
     last_frame: u64,
     retransmissions: u32,
     spurious: u32,
-    /// Bytes of a round: the mean of the last ones before, and the largest of all so far.
+    /// Bytes per round: the mean of the last rounds before the episode, and the most of all rounds so far.
     usual: f64,
     most: f64,
-    /// Bytes that are missing compared with these.
+    /// Bytes that are missing compared with these: at least, and at most.
     missing: [f64; 2],
-    /// Rounds since the last retransmission; the lowest rate among them.
+    /// Rounds since the last retransmission, and the fewest bytes in one of them.
     rounds: u32,
     lowest: f64,
     is_closed: bool,
-    /// Rounds since the rate of before was reached.
+    /// Rounds since the episode was closed.
     since: usize,
 }
 
 /// The cost of all episodes of one direction.
 #[derive(Clone, Copy, PartialEq, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Reductions {
-    /// Episodes after which the rate fell, and those of them whose retransmissions were all spurious.
+    /// Episodes after which the rate fell, and how many of them had only spurious retransmissions.
     pub(crate) count: u64,
     pub(crate) false_count: u64,
-    /// Of the false ones, those after which the rate was back within two rounds.
+    /// Closed episodes with only spurious retransmissions after which the rate did not fall.
     pub(crate) undone: u64,
     /// Bytes that the false reductions cost: at least, and at most.
     pub(crate) missing: [f64; 2],
@@ -58,12 +58,12 @@ pub(crate) struct Rounds {
     bytes: u64,
     /// Bytes per second of the best round.
     peak: f64,
-    /// Bytes of the largest round.
+    /// The most bytes of a round.
     best: f64,
     /// Bytes of the last rounds.
     last: Vec<f64>,
     has_retransmission: bool,
-    /// Two rounds in a row without data: the application may have paused.
+    /// Rounds in a row without data; from two on, the application may have paused.
     empty: u32,
     episodes: Vec<Episode>,
     /// Episodes that are no longer remembered.
@@ -71,7 +71,7 @@ pub(crate) struct Rounds {
 }
 
 impl Rounds {
-    /// A packet with `len` bytes passes. `round_trip` is the shortest between both ends.
+    /// A packet with `len` bytes. `round_trip` is the shortest between both ends.
     pub(super) fn on_data(&mut self, len: u32, now: Instant, round_trip: Option<Duration>) {
         let Some(length) = round_trip.map(|round_trip| round_trip.max(SHORTEST_ROUND)) else { return };
         let began = *self.began.get_or_insert(now);
@@ -114,7 +114,7 @@ impl Rounds {
         self.last.push(bytes);
     }
 
-    /// A retransmission passes.
+    /// A retransmission. Called after `on_data` of the same packet, which may have begun the round that it belongs to.
     pub(super) fn on_retransmission(&mut self, frame: u64) {
         self.has_retransmission = true;
         let open = self.episodes.last_mut().filter(|episode| !episode.is_closed && episode.rounds < 2);
@@ -128,7 +128,7 @@ impl Rounds {
                 self.forgotten.add(&episode);
             }
         }
-        // While a cost is open, the rate is not the usual one: the earlier one remains.
+        // Before the last episode is closed, the rate is still reduced, so the earlier baseline applies.
         let open = self.episodes.last_mut().filter(|episode| !episode.is_closed);
         let (usual, most) = if let Some(episode) = open {
             episode.is_closed = true;
@@ -137,8 +137,8 @@ impl Rounds {
             let rounds = self.last.iter().copied().filter(|bytes| *bytes > 0.0);
             let (sum, count) = rounds.fold((0.0, 0.0), |(sum, count), bytes| (sum + bytes, count + 1.0));
             let mean = if count > 0.0 { sum / count } else { 0.0 };
-            // Soon after an episode, its reduced rounds are not usual either: otherwise each false cut would make the next
-            // one cheaper.
+            // Soon after an episode, the mean contains its reduced rounds: it would make each further false reduction look
+            // cheaper.
             let last = self.episodes.last().filter(|episode| episode.since < ROUNDS_BEFORE);
             (last.map_or(mean, |episode| episode.usual.max(mean)), self.best)
         };
@@ -154,7 +154,7 @@ impl Rounds {
         self.episodes.push(episode);
     }
 
-    /// The packet `frame` was retransmitted spuriously.
+    /// The packet `frame` is a spurious retransmission. Called when that verdict is counted, long after `on_retransmission`.
     pub(crate) fn on_spurious(&mut self, frame: u64) {
         let index = self.episodes.partition_point(|episode| episode.last_frame < frame);
         if let Some(episode) = self.episodes.get_mut(index).filter(|episode| episode.first_frame <= frame) {

@@ -1,4 +1,4 @@
-//! A packet with data as it passed the point of capture.
+//! A packet with data as it passed the capture point. Made by `Data::on_data` for each packet before any state changes.
 
 use reknit_units::Instant;
 use serde::{Deserialize, Serialize};
@@ -9,7 +9,7 @@ pub(super) struct Sighting {
     pub(super) at: Instant,
     /// The packet's number in the file.
     pub(super) frame: u64,
-    // Bits say which of them there are, which takes less room than two options.
+    // Bits say which of them are present, which takes less memory than two options.
     tsval: u32,
     ip_id: u16,
     bits: u8,

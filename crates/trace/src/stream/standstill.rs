@@ -1,18 +1,19 @@
-//! Times during which data was outstanding, but nothing was acknowledged for longer than a retransmission timer runs.
+//! Stalls: data was outstanding, but nothing was acknowledged for longer than a retransmission timer runs. Called by
+//! [`super::data`]: `on_retransmission`, then `on_sent`, for each packet with data; `on_progress` for each ACK with progress.
 
 use reknit_units::{Duration, Instant};
 use serde::{Deserialize, Serialize};
 
-/// Without retransmissions, a silence shorter than this may be the receiver's: ACKs are delayed (RFC 9293 §3.8.6.3).
+/// Without retransmissions, the receiver may cause a shorter silence: it delays ACKs (RFC 9293 §3.8.6.3).
 const LEAST_SILENCE: Duration = Duration::from_secs(1);
 
 /// Follows the progress of one direction.
 #[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 pub(super) struct Standstill {
-    /// Since when data is outstanding without progress; none if none is.
+    /// Since when data is outstanding without progress; none if nothing is outstanding.
     since: Option<Instant>,
     retransmissions: u32,
-    /// The first of them, or the packet with the outstanding data.
+    /// The first retransmission, or else the first packet with outstanding data.
     frame: u64,
     at: Instant,
     /// The closed window explains it.
@@ -29,7 +30,7 @@ pub(super) struct Stall {
 }
 
 impl Standstill {
-    /// Data passes.
+    /// A packet with data that is not acknowledged.
     #[inline]
     pub(super) fn on_sent(&mut self, frame: u64, now: Instant) {
         if self.since.is_none() {
@@ -37,7 +38,7 @@ impl Standstill {
         }
     }
 
-    /// A retransmission passes.
+    /// A retransmission.
     pub(super) fn on_retransmission(&mut self, frame: u64, now: Instant) {
         if self.retransmissions == 0 {
             (self.frame, self.at) = (frame, now);
@@ -45,12 +46,12 @@ impl Standstill {
         self.retransmissions += 1;
     }
 
-    /// The window is closed.
+    /// The window is closed. Called before `on_progress` of the same ACK, which clears it.
     pub(super) fn on_closed_window(&mut self) {
         self.is_window = true;
     }
 
-    /// Something was acknowledged. `timeout`: how long a retransmission timer runs at least.
+    /// Something was acknowledged. `timeout`: the shortest time that a retransmission timer runs.
     #[inline]
     pub(super) fn on_progress(&mut self, is_outstanding: bool, timeout: Duration, now: Instant) -> Option<Stall> {
         let since = self.since?;
@@ -60,7 +61,7 @@ impl Standstill {
         stall
     }
 
-    /// The connection ends, or the capture does.
+    /// The connection or the capture ends.
     pub(super) fn finish(&mut self, timeout: Duration, now: Instant) -> Option<Stall> {
         let stall = self.stall(timeout, now);
         *self = Standstill::default();

@@ -1,9 +1,10 @@
-//! The window that the receiver of the data allows: when it is closed or full, and which data lies beyond it.
+//! The window of the receiver: when it is closed or full, and which data lies beyond it. Called by [`super::direction`]: for an
+//! ACK `follow`, then `on_ack` if that returns false, before the data sees it; for data `is_beyond` and `on_sent`, also before.
 
 use reknit_units::{Duration, Instant};
 use serde::{Deserialize, Serialize};
 
-/// Acknowledgments of new data with a window of zero, after which the field is taken to say nothing.
+/// After this many acknowledgments of new data with a window of zero, the field is ignored.
 const MOST_CONTRADICTIONS: u8 = 3;
 
 /// A time during which the window was closed.
@@ -14,19 +15,19 @@ pub(super) struct Closed {
     pub(super) frame: u64,
     /// The edge of the window.
     edge: u64,
-    /// Probes that the sender sent in the meantime.
+    /// Window probes that the sender has sent since.
     pub(super) probes: u32,
 }
 
-/// The window of one direction, as the acknowledgments that pass tell it.
+/// The window of one direction, by the acknowledgments that pass.
 #[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Window {
-    /// The edge as told last; none if the scale of the window is not known.
+    /// The right edge of the window; none if the scale of the window is not known.
     edge: Option<u64>,
-    /// The window of the last acknowledgment as in the header, and whether that had changed it.
+    /// The window field of the last acknowledgment, and whether it differed from the one before.
     raw: u16,
     has_changed: bool,
-    /// The field says nothing: data is accepted although it is zero.
+    /// The field is ignored: data is accepted although it is zero.
     is_void: bool,
     contradictions: u8,
     /// How much of the edge may be due to rounding.
@@ -41,7 +42,7 @@ pub(crate) struct Window {
     limited_by_sender: Duration,
 }
 
-/// What an acknowledgment says about the window.
+/// The window fields of an acknowledgment.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Told {
     pub(super) ack: u64,
@@ -52,19 +53,19 @@ pub(super) struct Told {
     pub(super) is_zero: bool,
     /// As in the header.
     pub(super) raw: u16,
-    /// The logarithm of the unit of the window.
+    /// The shift of the window (RFC 7323 §2.2).
     pub(super) scale: u8,
     pub(super) frame: u64,
 }
 
 impl Window {
-    /// The SYN of the receiver has a window of zero: the field says nothing.
+    /// The SYN of the receiver has a window of zero: the field is ignored.
     pub(super) fn on_zero_in_syn(&mut self) {
         (self.is_void, self.edge, self.closed) = (true, None, None);
     }
 
-    /// An acknowledgment passes. True if it moves an open window on, as nearly all do: nothing else happens then. If not, it
-    /// is as if it had not passed.
+    /// The fast path for an acknowledgment. True if it advances an open window, as nearly all do, and is processed; if false,
+    /// nothing has changed and the caller calls `on_ack`.
     #[inline]
     pub(super) fn follow(&mut self, ack: u64, window: Option<u32>, raw: u16, highest: u64, now: Instant) -> bool {
         let edge = window.map(|window| ack + u64::from(window));
@@ -77,15 +78,15 @@ impl Window {
         true
     }
 
-    /// An acknowledgment passes; `highest`: the end of the data that was sent. Returns a closure of the window that has ended,
-    /// and the edge of the window if it was withdrawn.
+    /// An acknowledgment that `follow` did not process; `highest`: the end of the data that was sent. Returns the closure of the
+    /// window that it ends, and the edge of the window if it shrinks the window.
     pub(super) fn on_ack(&mut self, told: &Told, highest: u64, now: Instant) -> (Option<Closed>, Option<u64>) {
         let mut edge = told.window.filter(|_| !self.is_void).map(|window| told.ack + u64::from(window));
         let mut withdrawn = None;
         if let (Some(old), Some(new)) = (self.edge, edge)
             && new < old
         {
-            // An acknowledgment that was overtaken looks like one that takes back a part of the window.
+            // An acknowledgment that was overtaken looks like one that shrinks the window.
             if told.is_zero {
                 withdrawn = self.withdrawn_to(new, old, told.scale);
             } else if !told.is_new {
@@ -120,7 +121,7 @@ impl Window {
         if told.is_zero {
             let new = Closed { since: now, frame: told.frame, edge: told.ack, probes: 0 };
             let closed = self.closed.get_or_insert(new);
-            // A single byte may be the probe that was sent before.
+            // A single byte may be a window probe that was sent before.
             if told.ack > closed.edge + 1 {
                 closed.edge = told.ack;
                 self.contradictions += 1;
@@ -134,7 +135,7 @@ impl Window {
         self.open(now)
     }
 
-    /// The window opens, or the capture ends.
+    /// The window opens or the capture ends.
     pub(super) fn open(&mut self, now: Instant) -> Option<Closed> {
         let closed = self.closed.take()?;
         let since = self.full_since.take().map_or(closed.since, |full| full.min(closed.since));
@@ -142,7 +143,7 @@ impl Window {
         Some(closed)
     }
 
-    /// Data passes, up to `end`, in segments of up to `largest` bytes; `near`: the round trip to the sender.
+    /// Data up to `end` passes, in segments of up to `largest` bytes; `near`: the round trip to the sender.
     #[inline]
     pub(super) fn on_sent(&mut self, end: u64, largest: u32, near: Duration, now: Instant) {
         let is_first = !std::mem::replace(&mut self.has_sent, true);
@@ -161,7 +162,7 @@ impl Window {
         edge.is_some_and(|edge| start >= edge + self.rounding)
     }
 
-    /// True if the last acknowledgment had another window than the one before.
+    /// True if the window field of the last acknowledgment differed from the one before.
     pub(super) fn has_changed(&self) -> bool {
         self.has_changed
     }
@@ -170,7 +171,7 @@ impl Window {
         self.closed.is_some()
     }
 
-    /// The sender asks whether the window is still closed.
+    /// The sender sends a window probe.
     pub(super) fn on_probe(&mut self) {
         if let Some(closed) = &mut self.closed {
             closed.probes = closed.probes.saturating_add(1);

@@ -1,4 +1,4 @@
-//! What really happened to the packets of a transfer, by which of them passed each point of capture, and in which order.
+//! What really happened to the packets of a transfer, by which of them passed each capture point, and in which order.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -6,7 +6,7 @@ use reknit_tcp::scoreboard::Cause;
 
 use super::{Claim, Label};
 
-/// The points of capture.
+/// The capture points.
 pub(crate) const SENDER: usize = 0;
 pub(crate) const MIDDLE: usize = 1;
 pub(crate) const RECEIVER: usize = 2;
@@ -20,7 +20,7 @@ pub(crate) struct Sent {
     pub(crate) number: u16,
     /// Why it was sent, if that is known.
     pub(crate) cause: Option<Cause>,
-    /// How often it passed each point of capture.
+    /// How often it passed each capture point.
     pub(crate) passes: [u32; 3],
     /// It was still on its way when the transfer ended.
     pub(crate) is_under_way: bool,
@@ -36,7 +36,7 @@ impl Sent {
     }
 }
 
-/// A packet with data at a point of capture.
+/// A packet with data at a capture point.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Passing {
     /// Its number in [`Log::sent`].
@@ -55,7 +55,7 @@ pub(crate) struct Log {
 }
 
 impl Log {
-    /// A packet passes a point of capture; none: it has no data.
+    /// A packet passes a capture point; none: it has no data.
     pub(crate) fn pass(&mut self, tap: usize, serial: Option<usize>) {
         let passing = serial.map(|serial| {
             let passes = &mut self.sent[serial].passes[tap];

@@ -20,7 +20,7 @@ pub(crate) enum Label {
     Spurious,
 }
 
-/// A label, and on which side of the point of capture it happened. For spurious retransmissions that does not count.
+/// A label, and on which side of the capture point it happened. For spurious retransmissions that does not count.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(crate) struct Claim {
     pub(crate) label: Label,
@@ -57,7 +57,7 @@ pub(crate) struct Confusion {
     pub(crate) cells: BTreeMap<(Option<Label>, Option<Label>), u64>,
     /// What happened where the verdict was "cannot tell".
     pub(crate) unknown: BTreeMap<Option<Label>, u64>,
-    /// Verdicts that are right but for the side of the point of capture.
+    /// Verdicts that are right but for the side of the capture point.
     pub(crate) other_side: u64,
     /// Causes of spurious retransmissions: told rightly, told wrongly, not told.
     pub(crate) why: [u64; 3],

@@ -17,7 +17,7 @@ const HOP_LIMIT: u8 = 64;
 /// A transfer.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Transfer<'a> {
-    /// The path: one part, or two with a point of capture between them.
+    /// The path: one part, or two with a capture point between them.
     pub(crate) parts: &'a [&'a str],
     pub(crate) variant: &'a str,
     /// It ends when this many segments have arrived and are acknowledged, or after this time.

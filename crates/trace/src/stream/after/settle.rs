@@ -1,4 +1,5 @@
-//! The verdicts on ranges that are about to be forgotten, by what the acknowledgments have said about them.
+//! The verdicts on ranges that are being forgotten, by what the acknowledgments have said about them. Called by `Data::settle`
+//! for each range, after `Before::settle` and before `settle_repeats`.
 
 use std::cmp::Ordering;
 
@@ -13,25 +14,24 @@ use super::After;
 use crate::journey::{Departure, Outcome};
 use crate::{Reason, Side, Verdict};
 
-/// Retransmissions without a report of a duplicate, although one was due, after which the receiver is assumed not to report
-/// them.
+/// After this many retransmissions without a DSACK that was due, the receiver is assumed not to report duplicates.
 const MOST_MISSING: u32 = 3;
-/// One missing report for this many reports is too much to rely on them.
+/// If one report is missing for every this many, reports cannot be relied on.
 const MOST_UNREPORTED: u64 = 5;
-/// The share of losses that may be wrong because the capture lacks a report of a duplicate.
+/// The share of losses that may be wrong because the capture missed a DSACK.
 const MOST_WRONG: f64 = 0.01;
 
 /// What is known when a range is settled.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::stream) struct Settling<'a> {
     pub(in crate::stream) known: &'a Known,
-    /// The share of packets that the capture lacks.
+    /// The share of packets that the capture missed.
     pub(in crate::stream) loss: f64,
     pub(in crate::stream) round_trip: &'a RoundTrip,
 }
 
 impl After {
-    /// A range is about to be forgotten: reports of its transmissions have had their time.
+    /// The verdict on a range that is being forgotten: no more DSACKs for it are expected.
     pub(in crate::stream) fn settle(
         &mut self,
         range: &Range,
@@ -74,7 +74,7 @@ impl After {
         }
     }
 
-    /// A range that the retransmission `by` has brought, unless the receiver does not report duplicates.
+    /// A range that the retransmission `by` has delivered, unless the receiver does not report duplicates.
     fn settle_replaced(&mut self, range: &Range, by: usize, by_echo: bool, with: &Settling<'_>, pieces: &mut Pieces) {
         let Settling { known, loss, round_trip } = *with;
         let bytes = (range.start, range.end);
@@ -83,7 +83,7 @@ impl After {
             pieces.add(Side::After, &again.seen, bytes, Ruling::Needed);
         }
         rule_spurious(range, by, pieces);
-        // Without a bound, the shortest round trip of all that passed by now must do.
+        // Without a bound, the shortest round trip so far is the best estimate.
         let least = if round_trip.bound().is_none() { round_trip.least().unwrap_or_default() } else { Duration::ZERO };
         let is_soon = brought.is_some_and(|again| range.delivered_at.since(again.seen.at) < least.mul_f64(0.9));
         let unknown = if !by_echo && is_soon {
@@ -120,16 +120,16 @@ impl After {
                 Ordering::Equal => Outcome::Arrived(range.delivered_at),
                 Ordering::Less | Ordering::Greater => Outcome::Unknown,
             };
-            // Data that was acknowledged before it was captured has no journey behind the point of capture.
+            // Data that was acknowledged before it was captured has no journey downstream of the capture point.
             if range.delivered_at > sent || i > by {
                 out.travelled(Side::After, range, Departure::At(sent), outcome, i > 0);
             }
         }
     }
 
-    /// True if the receiver would have reported a duplicate of this range: it reports nearly all of them. Under much
-    /// reordering some combine acknowledgments, each of which reports one. Without reports, an acknowledgment that says
-    /// nothing new would have answered a duplicate.
+    /// True if the receiver would have reported a duplicate of this range: it reports nearly all of them. Under heavy reordering
+    /// some receivers combine acknowledgments, and each ACK reports one duplicate. Without reports, an acknowledgment without
+    /// news would have answered a duplicate.
     fn would_report(&self, range: &Range, may_report: bool) -> bool {
         if self.duplicates > 0 {
             return self.missing < MOST_MISSING || u64::from(self.missing) * MOST_UNREPORTED < self.duplicates;
@@ -138,7 +138,7 @@ impl After {
         range.duplicates == 0 && (!is_expected || self.missing < MOST_MISSING)
     }
 
-    /// True if the capture lacks so many packets that a report of a duplicate may be among them.
+    /// True if the capture missed so many packets that a DSACK may be among them.
     fn may_lack_reports(&self, loss: f64) -> bool {
         loss * self.duplicates as f64 > MOST_WRONG * (self.lost + 1) as f64
     }

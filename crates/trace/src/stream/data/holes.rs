@@ -1,4 +1,5 @@
-//! What never passed, never came back, or stood still.
+//! Data that never passed, was never acknowledged, or stalled. Called by [`super`] when a range above a hole is settled, when
+//! an ACK ends a stall, and at the end of the connection or capture.
 
 use reknit_units::{Duration, Instant};
 
@@ -10,9 +11,9 @@ use super::super::standstill::Stall;
 use super::Data;
 use crate::{Incident, Reason, Side, Verdict};
 
-/// Without progress for less than this before the end of a capture, it is too early to say that there is no answer.
+/// If progress stopped less than this before the end of a capture, it is too early to report that there was no answer.
 const LEAST_SILENCE: Duration = Duration::from_secs(1);
-/// The smallest segment that a path may be too narrow for: every IPv4 host takes packets of 576 bytes (RFC 1122 §3.3.3).
+/// The smallest segment that may exceed the path MTU: every IPv4 host accepts packets of 576 bytes (RFC 1122 §3.3.3).
 const LEAST_FULL: u32 = 536;
 
 impl Data {
@@ -37,7 +38,7 @@ impl Data {
         });
     }
 
-    /// Bytes that never passed: acknowledged, they were not captured.
+    /// Bytes that never passed: if they are acknowledged, the capture missed them. Called at the start of `Data::settle`.
     #[cold]
     pub(super) fn settle_hole(&mut self, (from, to): (u64, u64), above: &Sighting, known: &Known, out: &mut Out<'_>) {
         let from = from.max(known.unseen_below);
@@ -58,14 +59,14 @@ impl Data {
             out.report(side, *seen, bytes, Verdict::Unknown(Reason::CaptureEnds));
             return;
         }
-        // A packet more than the bytes take may have been small.
+        // At least this many: some packets may have been small.
         let count =
             if side == Side::After { (bytes.1 - bytes.0).div_ceil(u64::from(self.largest.max(1))) as u32 } else { 0 };
         let (frame, at) = (seen.frame, seen.at);
         out.incident(&Finding { what: Incident::NeverRepaired, side, frame, at, bytes, count, lasted });
     }
 
-    /// The capture ends, or the connection is reset: what is outstanding has no answer.
+    /// The capture ends or the connection is reset: outstanding data was not answered. Called before `finish`.
     pub(in crate::stream) fn on_end(&mut self, known: &Known, out: &mut Out<'_>) {
         let Some(stall) = self.standstill.finish(self.far.shortest_timeout().max(LEAST_SILENCE), out.now) else {
             return;
@@ -80,7 +81,8 @@ impl Data {
         Self::report_stall(what, stall, (known.acked, known.highest), out);
     }
 
-    /// Data that the sender must have sent, by its sequence numbers, but that never passed: acknowledged or not.
+    /// Data that the sender must have sent, by its sequence numbers or ACKs, but that never passed. Called after `on_end`, before
+    /// `finish`.
     pub(in crate::stream) fn on_tail(
         &mut self,
         end: u64,
@@ -93,7 +95,8 @@ impl Data {
         self.settle_hole((from, end), &Sighting::new(since, frame, None, None), known, out);
     }
 
-    /// Packets that passed, that the receiver lacks, and that were never sent again.
+    /// Packets that passed but did not arrive and were never sent again. Called by `Data::finish` before the last ranges are
+    /// settled.
     pub(super) fn report_unrepaired(&self, known: &Known, out: &mut Out<'_>) {
         let Some((since, to)) = self.after.waiting() else { return };
         let is_unrepaired = |range: &&Range| {
