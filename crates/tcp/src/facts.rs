@@ -341,7 +341,7 @@ pub enum Spurious {
     LateTimeout,
 }
 
-/// A change in the sender's loss recovery. Every plug-in of the sender is told about each.
+/// A change in the sender's loss recovery. Every plug-in of the sender is notified of each.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Turn {
     /// Fast recovery begins.

@@ -1,4 +1,4 @@
-//! Buffers of one kind that many connections use in turn.
+//! A pool of buffers of one kind that many connections share.
 
 use std::collections::VecDeque;
 

@@ -1,5 +1,5 @@
-//! What the owner of many connections needs besides their segments: options and sizes that change while a connection is
-//! open, a passive open from a SYN cookie, and the little that TIME-WAIT has to keep.
+//! Functions for the owner of many connections: options and sizes that change while a connection is open, a passive open
+//! from a SYN cookie, shared buffers, and the state that TIME-WAIT keeps.
 
 use std::collections::VecDeque;
 use std::hint::black_box;
@@ -215,7 +215,7 @@ impl Connection {
         }
     }
 
-    /// Reads the memory that almost every call needs.
+    /// Prefetches the state that almost every call needs.
     pub(crate) fn read_ahead(&self) {
         self.sender.read_ahead();
         self.receiver.read_ahead();
@@ -251,8 +251,8 @@ impl Connection {
         self.out.capacity() > 0 || self.sender.holds_memory() || self.receiver.holds_memory()
     }
 
-    /// Releases memory that only a busy connection needs. Does nothing while data is outstanding. What is remembered of
-    /// retransmissions, for late DSACKs, goes when no DSACK can come any more.
+    /// Releases memory that only a busy connection needs. Does nothing while data is outstanding. Retransmissions that are
+    /// remembered for late DSACKs are released once no DSACK can arrive any more.
     pub fn shrink(&mut self, now: Instant) {
         if self.out.is_empty() {
             self.out = VecDeque::new();

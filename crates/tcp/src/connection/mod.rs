@@ -1,8 +1,8 @@
 //! One connection: the state machine of RFC 9293 around a [`Sender`] and a [`Receiver`].
 //!
-//! [`state`] has the states and the events between them, [`input`] processes segments, [`handshake`] negotiates options, [`output`] builds segments, [`timers`] computes the
-//! next deadline. A [`Connection`] never blocks, reads no clock and holds no payload: its owner passes in segments and
-//! the time, and polls until there are no more [`Output`]s.
+//! [`state`] has the states and the events between them, [`input`] processes segments, [`handshake`] negotiates options,
+//! [`output`] builds segments, [`timers`] computes the next deadline. A [`Connection`] never blocks, reads no clock and holds no
+//! payload: its owner passes in segments and the time, and polls until there are no more [`Output`]s.
 
 mod handshake;
 mod info;
@@ -174,7 +174,7 @@ impl Connection {
         self.end_with_reset(now, CloseReason::Aborted);
     }
 
-    /// Ends the connection for this reason, and tells the peer.
+    /// Ends the connection for this reason and resets the peer.
     fn end_with_reset(&mut self, now: Instant, reason: CloseReason) {
         let both_have_closed = matches!(self.state, State::Closing | State::LastAck | State::TimeWait);
         self.out.clear();

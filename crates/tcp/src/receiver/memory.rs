@@ -1,4 +1,4 @@
-//! Reads the memory of a receiver ahead, and releases what it does not need.
+//! Prefetches the state of a receiver, and releases memory that it does not need.
 
 use std::hint::black_box;
 

@@ -361,7 +361,7 @@ impl Receiver {
         Some(TimedAck { ack: timed.ack.min(self.rcv_nxt()), ..timed })
     }
 
-    /// What a segment may acknowledge that is sent for another reason.
+    /// What a segment that is sent for another reason may acknowledge.
     pub(crate) fn disclosure(&self) -> Disclosure {
         let policy = self.plugins.ack_policy.disclosure();
         Disclosure { ack: policy.ack.min(self.rcv_nxt()), ..policy }
@@ -453,7 +453,7 @@ impl Receiver {
         self.plugins.ack_policy.on_read(&reading)
     }
 
-    /// A longer segment is several that the device has joined.
+    /// A longer segment was coalesced from several by the device (GRO).
     fn rmss(&self) -> Bytes {
         Bytes(u64::from(self.largest.min(u32::from(self.config.mss))))
     }

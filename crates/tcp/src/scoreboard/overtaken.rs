@@ -1,7 +1,7 @@
 //! Since when it is known that data above a segment has arrived.
 //!
-//! The highest SACKed segment only rises, and each rise concerns all segments below it that were above the last one. So
-//! the rises are kept, not a time in each record: one SACK far ahead is one rise.
+//! The highest SACKed segment only rises, and each rise applies to all segments below it that were above the previous one.
+//! So the rises are kept instead of a time in each record: one SACK far ahead is one rise.
 
 use std::collections::VecDeque;
 
@@ -34,7 +34,7 @@ impl Rises {
         self.0.get(rise).map(|rise| rise.at)
     }
 
-    /// Forgets what concerns only segments below `first`.
+    /// Forgets rises that apply only to segments below `first`.
     fn forget_below(&mut self, first: SegId) {
         while self.0.front().is_some_and(|rise| rise.top <= first) {
             self.0.pop_front();
@@ -54,7 +54,7 @@ impl Scoreboard {
         self.rises.get_or_insert_default().add(top, now);
     }
 
-    /// Forgets what concerns only segments that are not outstanding any more.
+    /// Forgets rises that apply only to segments that are no longer outstanding.
     pub(super) fn forget_rises(&mut self) {
         if let Some(rises) = &mut self.rises {
             rises.forget_below(SegId(self.front));

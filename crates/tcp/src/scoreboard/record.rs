@@ -87,7 +87,7 @@ impl Record {
         self.start + Bytes(u64::from(self.len))
     }
 
-    /// How many copies have left.
+    /// How many copies have been sent.
     pub fn copies(&self) -> u16 {
         self.transmissions - u16::from(self.marks.has(Marks::WITHHELD))
     }
@@ -123,7 +123,7 @@ impl Marks {
     pub(super) const ACKED: Marks = Marks(8);
     /// Shorter than a full segment.
     pub(super) const SHORT: Marks = Marks(16);
-    /// It did not leave when it was first sent.
+    /// It was withheld at first (`withhold_every`): its first transmission is only on the scoreboard.
     pub(super) const WITHHELD: Marks = Marks(32);
 
     pub(super) const fn has(self, mark: Marks) -> bool {

@@ -1,4 +1,5 @@
-//! Removes loss marks in parts: an undo may open a whole flight again.
+//! Clears loss marks in parts: an undo may clear those of a whole flight. A segment is open while it counts as in flight
+//! ([`Record::is_open`]).
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -6,15 +7,15 @@ use std::collections::BinaryHeap;
 use super::record::Marks;
 use super::{Record, Scoreboard, SegId, Tally};
 
-/// What is left to open.
+/// The loss marks that are still to be cleared.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Reopening {
     /// Marked lost and not retransmitted, lowest first. Entries of segments that do not wait any more are skipped.
     waiting: BinaryHeap<Reverse<u64>>,
     /// The loss marks of retransmitted segments are removed, too, from this one on.
     retransmitted_from: Option<SegId>,
-    /// The last segment that was opened, of those sent once and of those sent again. The next one was mostly sent
-    /// shortly after, so the list is searched from there.
+    /// The last segment that was opened, of those sent once and of those retransmitted. The next one was usually sent shortly
+    /// after, so the list is searched from there.
     near: [Option<SegId>; 2],
 }
 

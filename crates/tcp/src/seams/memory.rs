@@ -1,4 +1,4 @@
-//! What connections to the same peer remember of each other.
+//! What plug-ins keep from one connection for the next one to the same peer.
 
 use std::any::Any;
 
@@ -12,7 +12,7 @@ pub struct Memory {
 }
 
 impl Memory {
-    /// Keeps `value`, and forgets the earlier value of its type.
+    /// Keeps `value` and forgets the earlier value of its type.
     pub fn keep<T: Any + Send>(&mut self, value: T) {
         match self.values.iter_mut().find_map(|kept| kept.downcast_mut::<T>()) {
             Some(kept) => *kept = value,

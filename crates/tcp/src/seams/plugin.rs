@@ -1,4 +1,4 @@
-//! What all plug-ins have in common.
+//! The trait that all plug-ins have in common.
 
 use std::fmt::{self, Debug};
 
@@ -18,8 +18,8 @@ pub trait Plugin: Debug + Send {
         0
     }
 
-    /// Calls `show` for each of its variables that users may want to see, with a name such as `fa_ratio`. A name with a
-    /// unit ends in it (`window_ms`). Results have the number under the name of its seam: `dup_thresh.fa_ratio`.
+    /// Calls `show` for each of its variables that users may want to see, with a name such as `fa_ratio`. The name of a
+    /// number with a unit ends in the unit (`window_ms`). Results prefix it with the seam: `dup_thresh.fa_ratio`.
     fn show(&self, _show: &mut dyn FnMut(&'static str, f64)) {}
 
     /// Keeps what the next connection to the same peer may start with.
@@ -59,7 +59,7 @@ pub(crate) trait PluginSet {
         size
     }
 
-    /// Tells every plug-in about a change in the sender's recovery.
+    /// Notifies every plug-in of a change in the sender's recovery.
     fn on_turn(&mut self, cx: &Context<'_>, turn: Turn) {
         self.each_mut(&mut |plugin| plugin.on_turn(cx, turn));
     }

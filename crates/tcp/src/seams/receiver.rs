@@ -88,7 +88,7 @@ pub struct TimedAck {
     pub sack: bool,
 }
 
-/// What segments may acknowledge that are sent for other reasons: data segments, window updates, responses to probes.
+/// How much segments that are sent for other reasons may acknowledge: data segments, window updates, responses to probes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Disclosure {
     /// The most that they may acknowledge.
@@ -113,7 +113,7 @@ pub trait AckPolicy: Plugin {
         false
     }
 
-    /// Everything that may be disclosed has been acknowledged.
+    /// A segment was sent that acknowledges as much as it may.
     fn on_ack_sent(&mut self);
 
     /// When to call [`AckPolicy::on_timer`]; [`Instant::NEVER`] if nothing is withheld.
@@ -138,7 +138,7 @@ pub trait AckPolicy: Plugin {
 pub struct Space {
     /// Its size: it holds what the application has not read, and the window.
     pub size: Bytes,
-    /// True if a segment has enlarged it. The ACK policy may want to tell the peer.
+    /// True if a segment has enlarged it, so that the ACK policy may want to send a window update.
     pub grew: bool,
 }
 

@@ -50,8 +50,8 @@ pub trait SpuriousResponse: Plugin {
     fn respond(&mut self, cx: &Context<'_>, ack: &AckFacts<'_>, spurious: Spurious, snapshot: &Snapshot) -> Undo;
 }
 
-/// Which reductions may be undone. The evidence that a reduction was spurious comes from the receiver, and a receiver that
-/// lies has an advantage from each undo.
+/// Which reductions may be undone. The evidence that a reduction was spurious comes from the receiver, and a misbehaving
+/// receiver gains from each undo.
 pub trait UndoLimit: Plugin {
     /// True if a reduction that is made now may be undone later. Called after the RTT of each ACK has been measured and
     /// before loss detection; the answer is [`SendState::may_undo`] until the next ACK.
@@ -176,8 +176,8 @@ pub trait TimeoutRecovery: Plugin {
     /// An ACK arrived while the timeout is undecided. The window does not grow in the meantime.
     fn on_ack(&mut self, cx: &Context<'_>, ack: &AckFacts<'_>) -> TimeoutStep;
 
-    /// True if new data goes before retransmissions on this ACK. Called after a conventional timeout. Only
-    /// for `linux-frto`, whose test for a spurious timeout runs while it retransmits.
+    /// True if new data is sent before retransmissions on this ACK. Called after a conventional timeout. Only for
+    /// `linux-frto`, whose test for a spurious timeout runs while it retransmits.
     fn sends_new_first(&mut self, _cx: &Context<'_>, _ack: &AckFacts<'_>) -> bool {
         false
     }

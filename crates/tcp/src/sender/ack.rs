@@ -2,8 +2,8 @@
 //! RTT, the response, and loss detection, so that loss detection uses the newest threshold while the earlier steps see
 //! the window as it was before this ACK.
 //!
-//! The steps are numbered as in `docs/design/architecture.md`. Step 1 is done by the connection: it checks the segment and
-//! reads its SACK blocks.
+//! The steps are numbered as in `docs/design/architecture.md`; a line without a number belongs to none of them. Step 1 is done
+//! by the connection, which checks the segment, reads its SACK blocks and then calls [`Sender::on_ack`].
 
 use std::mem;
 use std::ops::Range;
@@ -53,7 +53,8 @@ impl Sender {
         }
     }
 
-    /// False if a part of the SACK blocks is left for another event.
+    /// Steps 2 to 10. False if a part of the SACK blocks is left for another event. Called by `process_ack`, in parts for an ACK
+    /// of very many segments.
     pub(super) fn run_pipeline(&mut self, now: Instant, input: &AckInput) -> bool {
         let mut newly = mem::take(&mut self.newly);
         let mut duplicates = Vec::new();
@@ -63,7 +64,7 @@ impl Sender {
         let (in_flight_before, lost_before) = (self.board.pipe().bytes, self.board.lost_so_far());
         let none_sacked = self.board.sacked().segments == Segments::ZERO;
         let (newly_sacked, is_complete) = self.update_scoreboard(now, input, &mut newly); // step 3
-        let dsack = self.report_duplicate(now, input, &mut duplicates);
+        let dsack = self.report_duplicate(now, input, &mut duplicates); // also step 3
         self.release_withheld(now);
         let una_before = self.state.snd_una;
         let mut ack = AckFacts {
@@ -90,13 +91,14 @@ impl Sender {
             rtt_sample: None,
             rate: None,
         };
-        self.advance(now, &ack);
+        self.advance(now, &ack); // also step 3
+        // Until F-RTO has decided, it controls the window, which must not grow in addition.
         let timeout_was_undecided = self.recovery.is_undecided();
         let spurious = self.judge_last_reduction(now, &ack); // step 4
         self.measure_reordering(now, &mut ack); // step 5
         self.measure_rtt(now, &mut ack, input.echo_age); // step 6
         self.sample_rate(now, &mut ack, in_flight_before);
-        self.restart_timer_on_ack(now, &ack);
+        self.restart_timer_on_ack(now, &ack); // also step 6
         self.decide_on_undo(now, &ack);
         self.undo_earlier(now, &ack); // step 7
         let undo_allows_growth = spurious.is_none_or(|spurious| self.respond_to_spurious(now, &ack, spurious));
@@ -117,21 +119,21 @@ impl Sender {
         is_complete
     }
 
-    /// Whether a reduction that is made now may be undone later.
+    /// Whether a reduction that is made now may be undone later. Before step 7, so that the loss detection sees the decision.
     fn decide_on_undo(&mut self, now: Instant, ack: &AckFacts<'_>) {
         let distrusts_dsacks = self.withholder.as_ref().is_some_and(|withholder| withholder.distrusts_dsacks());
         let may_undo = self.plugins.undo_limit.may_undo(&context!(self, now), ack) && !distrusts_dsacks;
         self.state.set_may_undo(may_undo);
     }
 
-    /// After a timeout new data may go before retransmissions.
+    /// After a timeout new data may be sent before retransmissions. Called before step 10.
     fn choose_order(&mut self, now: Instant, ack: &AckFacts<'_>) {
         let new_first =
             self.state.phase == Phase::Loss && self.plugins.timeout_recovery.sends_new_first(&context!(self, now), ack);
         self.constraints.set_order(if new_first { Order::NewDataFirst } else { Order::RetransmissionsFirst });
     }
 
-    /// The delivery rate, if the congestion control wants it.
+    /// The delivery rate, if the congestion control wants it. After the RTT measurement, which bounds the interval of the sample.
     fn sample_rate(&mut self, now: Instant, ack: &mut AckFacts<'_>, in_flight_before: Bytes) {
         if let Some(sampler) = &mut self.sampler {
             let mut sample = RateSample {
@@ -144,7 +146,7 @@ impl Sender {
         }
     }
 
-    /// The ACK has been processed: the segments that it covers leave the scoreboard.
+    /// The segments that the ACK covers leave the scoreboard. After all steps that read them, before step 10.
     fn retire(&mut self, now: Instant) {
         let lifetime = if self.traits.loss_detector.withdraws {
             MAXIMUM_LATENESS
@@ -197,7 +199,7 @@ impl Sender {
         (Segments((newly.len() - acked) as u32), is_complete)
     }
 
-    /// Also step 3: the data of which a DSACK reports a duplicate. Its range.
+    /// Also step 3: a DSACK. Collects the segments that it reports as duplicates and returns its range.
     fn report_duplicate<'a>(
         &mut self,
         now: Instant,

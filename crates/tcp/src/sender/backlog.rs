@@ -1,9 +1,9 @@
 //! Work that would take too long for one event: an acknowledgment of more segments than [`AT_ONCE`], marks on more, or
-//! sending more.
+//! sending more. `Sender::on_timer` continues it before any other timer.
 //!
-//! It is done in parts, each of them an event of its own at the same time: the deadline of the sender is now, until
-//! nothing is left. So an owner of many connections can serve the others in between. An ACK of a hundred thousand
-//! segments becomes a few ACKs in a row, as if the receiver had sent them.
+//! It is done in parts, each in a separate event at the same time: the deadline of the sender is now until nothing is left.
+//! So the owner of many connections can serve the others in between. An ACK of a hundred thousand segments becomes a few ACKs
+//! in a row, as if the receiver had sent them.
 
 use reknit_units::Instant;
 
@@ -42,7 +42,7 @@ impl Backlog {
         self.ack.is_some()
     }
 
-    /// An ACK arrives while another is not completely processed: they become one. A SACK block that is lost thereby is
+    /// An ACK arrives while another is not completely processed: merges them. A SACK block that is lost in the merge is
     /// reported again, or its data is retransmitted.
     pub(super) fn merge_ack(&mut self, input: &AckInput) -> AckInput {
         match self.ack.take() {
@@ -77,7 +77,7 @@ impl Backlog {
         self.since = now;
     }
 
-    /// From `from` on, what the timeout means for the segments is still to be decided.
+    /// It is still to be decided which segments from `from` on are lost by the timeout.
     pub(super) fn push_lost(&mut self, now: Instant, from: SegId) {
         self.marking.get_or_insert_default().lost_from = Some(from);
         self.since = now;
@@ -85,7 +85,7 @@ impl Backlog {
 }
 
 impl Sender {
-    /// Does the next part of the backlog. False if there was nothing to do.
+    /// Does the next part of the backlog. False if there was nothing to do. Called first by `on_timer`.
     pub(super) fn process_backlog(&mut self, now: Instant) -> bool {
         if !self.backlog.deadline(self.board.reopens()).is_set() {
             return false;
@@ -116,7 +116,8 @@ impl Sender {
         }
     }
 
-    /// Processes as much of an ACK as one event may; the rest is left.
+    /// Processes as much of an ACK as one event may, and leaves the rest. Called by `on_ack` and, for the rest,
+    /// `process_backlog`.
     pub(super) fn process_ack(&mut self, now: Instant, input: &AckInput) {
         if self.board.reopens() {
             self.backlog.push_ack(now, input.clone());

@@ -1,4 +1,5 @@
-//! What may be sent next, apart from how much: the windows and pacing decide that.
+//! What may be sent next; how much is up to the windows and pacing. Set by loss detection (step 8), `choose_order` and timers;
+//! read by [`super::transmit`].
 
 use reknit_units::Instant;
 
@@ -8,7 +9,7 @@ use crate::seq::Offset;
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum NextRetransmission {
     WithinWindow,
-    /// The first one after a loss was detected or a timeout, and that of a partial ACK.
+    /// The first retransmission after a detected loss or a timeout, and that of a partial ACK.
     AtOnce,
 }
 
@@ -24,7 +25,7 @@ pub(super) enum Order {
 pub(super) enum Burst {
     /// Everything that could be sent was sent.
     Done,
-    /// The detector's probe was sent as the first.
+    /// The detector's probe was sent as its first segment.
     Begun,
     /// The burst limit holds some segments back; they are sent with the next ACK or timer, or when the pacer
     /// says so.
@@ -91,7 +92,8 @@ impl Constraints {
         self.next_retransmission = NextRetransmission::WithinWindow;
     }
 
-    /// True if the window does not apply to the retransmission that is sent now. It applies to those after it.
+    /// True if the window does not apply to the retransmission that is sent now. It applies to later ones. Called by `send_one`
+    /// for every segment.
     pub(super) fn take_at_once(&mut self) -> bool {
         let next = std::mem::replace(&mut self.next_retransmission, NextRetransmission::WithinWindow);
         next == NextRetransmission::AtOnce

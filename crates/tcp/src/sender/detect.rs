@@ -1,4 +1,5 @@
-//! Step 8: loss detection, and the changes of phase.
+//! Step 8: loss detection and the changes of phase. Called by [`super::ack`] for an ACK, after the undo (step 7), and by
+//! [`super::timeout`] for the detector's timer and postponements.
 
 use reknit_units::{Bytes, Instant, Segments};
 
@@ -156,7 +157,7 @@ impl Sender {
         self.state.set_dup_thresh(dup_thresh);
     }
 
-    /// How far FlightSize may exceed cwnd during disorder.
+    /// How far FlightSize may exceed cwnd during disorder. The last part of step 8.
     fn allow_limited_transmit(&mut self, now: Instant, ack: &AckFacts<'_>) {
         if self.recovery.is_disorder() {
             let limit = self.plugins.limited_transmit.flight_limit(&context!(self, now), ack);
@@ -198,7 +199,7 @@ impl Sender {
         until.is_some()
     }
 
-    /// Marks the latest transmission of `id` as lost, and tells the congestion control if it measures rates.
+    /// Marks the latest transmission of `id` as lost and notifies the congestion control if it measures rates.
     pub(super) fn mark_lost(&mut self, now: Instant, id: SegId) {
         if self.board.mark_lost(id)
             && let Some(lost) = self.sampler.as_ref().and_then(|sampler| sampler.lost_segment(id, &self.board))

@@ -1,4 +1,5 @@
-//! How many duplicates a receiver can have got.
+//! How many duplicates a receiver can have received. Counted as [`super::transmit`] retransmits, checked for each DSACK in
+//! step 3.
 
 use reknit_units::Bytes;
 
@@ -17,7 +18,7 @@ impl DsackLimit {
         self.retransmitted += segments(len, smss);
     }
 
-    /// A DSACK reports `len` bytes. True if that is possible; it counts in any case.
+    /// A DSACK reports `len` bytes. True if that is possible; it is counted in any case.
     pub(super) fn admits(&mut self, len: Bytes, smss: Bytes) -> bool {
         self.reported += segments(len, smss);
         self.reported <= self.retransmitted

@@ -1,9 +1,9 @@
 //! The sender's part of ECN (RFC 3168 §6.1.2): one window of data causes one reduction, whether it was marked, lost or
-//! both, and the peer is told about it.
+//! both, and CWR informs the peer. Used by [`super::undo`] for each reduction (steps 8 and 9), and when a segment is sent.
 
 use crate::seq::Offset;
 
-/// Whether the next new segment tells the peer that the window was reduced.
+/// Whether the next new segment carries CWR.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Cwr {
     NotDue,

@@ -1,7 +1,8 @@
-//! The recent reductions that can still be undone, each separately.
+//! The recent reductions that can still be undone, each separately. `Sender::reduce` adds one for a fast retransmit (step 8)
+//! and closes all for another trigger.
 //!
-//! The evidence that a reduction was spurious may arrive after the next reduction. The window is then multiplied by the
-//! factor of the spurious reduction, and the later reductions remain.
+//! The evidence that a reduction was spurious may arrive after the next reduction. The window then becomes what it would be
+//! without the spurious reduction, and the later reductions remain.
 
 use reknit_units::Bytes;
 
@@ -43,7 +44,8 @@ impl Ledger {
         self.open.push(Open { hole, before, after });
     }
 
-    /// The window `now` without the reduction for `hole`; none if that reduction is not open.
+    /// The window `now` without the reduction for `hole`; none if that reduction is not open. Called by `undo_earlier` (step 7)
+    /// and, for the verdicts of the loss detector, by `Sender::withdraw` (step 8).
     pub(super) fn withdraw(&mut self, hole: SegId, now: Window) -> Option<Withdrawal> {
         let i = self.open.iter().position(|open| open.hole == hole)?;
         let mut window = self.open.remove(i).before;
@@ -60,7 +62,7 @@ impl Ledger {
         Some(Withdrawal { window, before_last })
     }
 
-    /// The last reduction is no longer open if it is that for `hole`.
+    /// The last reduction is no longer open if it was made for `hole`. Called by `respond_to_spurious` (step 7).
     pub(super) fn forget_last(&mut self, hole: SegId) {
         self.open.pop_if(|open| open.hole == hole);
     }
@@ -76,7 +78,7 @@ impl Ledger {
     }
 }
 
-/// `size` times `now` / `then`.
+/// `size` in proportion to a window that is `now` instead of `then`: `size` * `now` / `then`.
 fn scale(size: Bytes, now: Bytes, then: Bytes) -> Bytes {
     Bytes(size.0 * now.0 / then.0.max(1))
 }

@@ -1,4 +1,5 @@
-//! Changes while a connection is open: options, plug-ins, the size of segments, and memory.
+//! Changes to an open connection: options, plug-ins, the segment size, and memory. Called by the connection's `live.rs`, outside
+//! of the processing of a segment.
 
 use std::collections::VecDeque;
 use std::hint::black_box;
@@ -68,7 +69,7 @@ impl Sender {
         self.constraints.hold_new_data();
     }
 
-    /// Nothing is outstanding: the new plug-ins see the connection from here on.
+    /// The new plug-ins see the connection from here on. Called once nothing is outstanding.
     pub(crate) fn replace_plugins(&mut self, now: Instant, plugins: Plugins) {
         let Plugins { mut sender, without_sack, .. } = plugins;
         if let Some(without_sack) = without_sack.filter(|_| !self.state.sack) {
@@ -105,7 +106,8 @@ impl Sender {
         self.peer.read_ahead();
     }
 
-    /// Loads what these lead to: the first record, and the state of the algorithms that almost every segment asks.
+    /// Loads the first record and the state of the algorithms that almost every segment needs. Called after
+    /// [`Sender::read_ahead`].
     pub(crate) fn read_algorithms_ahead(&self) {
         self.board.read_first_ahead();
         let plugins = &self.plugins;

@@ -1,4 +1,5 @@
-//! What an ACK measures: reordering lengths (RR-TCP §4.1) and round-trip times (RFC 6298 §3).
+//! Steps 5 and 6: what an ACK measures, reordering lengths (RR-TCP §4.1) and round-trip times (RFC 6298 §3). Called by
+//! [`super::ack`] after the verdict on the last reduction, before the response.
 
 use reknit_units::{Duration, Instant, Segments};
 

@@ -1,12 +1,13 @@
-//! The sending side: outstanding data, ACKs, and what to send next.
+//! The sending side: outstanding data, ACKs, and what to send next. The connection calls [`Sender`] for each event: an ACK
+//! (`on_ack`, after the segment was checked), a deadline (`on_timer`), or data to send (`transmit_written`).
 //!
 //! A [`Sender`] consists of parts. Each part is a struct with private fields, in its own file; its functions take
 //! what they need from other parts as arguments:
 //!
-//! | part | what it knows |
+//! | part | state |
 //! |---|---|
-//! | [`write_queue`] | what the application has given |
-//! | [`peer`] | what the peer's segments have said |
+//! | [`write_queue`] | what the application has written |
+//! | [`peer`] | what the peer's last segments contained |
 //! | [`state`] | the variables that plug-ins read |
 //! | [`recovery`] | the stage of loss recovery, and a postponed fast retransmit |
 //! | [`ledger`] | the reductions that can still be undone |
@@ -18,10 +19,10 @@
 //! | [`withhold`], [`renege`], [`size_probe`] | optimistic ACKs, receivers that renege, probes of larger segments |
 //! | [`backlog`] | work left for another event |
 //!
-//! An ACK passes through the other files, which have the functions of the whole sender: [`sack`] reads its blocks, [`ack`]
-//! runs the pipeline, [`undo`] decides whether the last reduction was spurious and responds, [`measure`] measures, [`detect`]
-//! decides what is lost, [`room`] whether more may be sent, and [`transmit`] sends. [`timeout`] has the deadlines, and
-//! [`live`] changes a connection that is open.
+//! The other files have the functions of the whole sender, in the order in which an ACK passes through them: [`sack`] reads
+//! its blocks, [`ack`] runs the pipeline, [`undo`] decides whether the last reduction was spurious and responds, [`measure`]
+//! measures, [`detect`] decides what is lost, [`room`] whether more may be sent, and [`transmit`] sends. [`timeout`] has the
+//! deadlines, and [`live`] changes an open connection.
 
 mod ack;
 mod backlog;
@@ -124,7 +125,7 @@ pub(crate) struct Sender {
     queue: WriteQueue,
     peer: Peer,
     recovery: LossRecovery,
-    /// Filled only if the loss detector withdraws reductions.
+    /// Filled only if a plug-in can find an earlier reduction spurious: the loss detector, or a spurious-retransmission detector.
     ledger: Ledger,
     ecn: Ecn,
     timers: Timers,
@@ -192,7 +193,7 @@ impl Sender {
         }
     }
 
-    /// The handshake is complete: the SYN is acknowledged and the options are negotiated.
+    /// The handshake is complete: the SYN is acknowledged and the options are negotiated. Called once, before any data is sent.
     pub(crate) fn establish(&mut self, now: Instant, agreed: Agreed) {
         if let Some(without_sack) = self.without_sack.filter(|_| !agreed.sack) {
             without_sack(&mut self.plugins);
@@ -214,12 +215,13 @@ impl Sender {
         self.state.set_rto(self.state.rto.max(Duration::from_secs(3)));
     }
 
-    /// A passive open waits for another SYN, whose answer has not timed out yet.
+    /// A passive open waits for another SYN: the answer to that one has not timed out yet.
     pub(crate) fn forget_syn_timeouts(&mut self) {
         self.state.set_rto(self.config.initial_rto);
     }
 
-    /// The SYN was retransmitted this often, so the initial window may have to be one segment (RFC 5681 §3.1).
+    /// The SYN was retransmitted this often, so the initial window may have to be one segment (RFC 5681 §3.1). Called after
+    /// `establish`.
     pub(crate) fn note_lost_syns(&mut self, retries: u32) {
         if retries > self.traits.congestion_control.tolerated_syn_losses {
             self.state.start_from_one_segment();
@@ -236,7 +238,7 @@ impl Sender {
         self.withholder.as_ref().is_some_and(|withholder| withholder.has_detected_optimistic_ack())
     }
 
-    /// The application wrote `n` bytes.
+    /// The application wrote `n` bytes. `transmit_written` sends them.
     pub(crate) fn write(&mut self, n: Bytes) {
         self.queue.write(n, &self.plugins.send_buffers);
     }
@@ -301,12 +303,12 @@ impl Sender {
         self.peer.note_echo(stamped);
     }
 
-    /// True if retransmissions carry the oldest timestamp that the peer takes.
+    /// True if retransmissions carry the oldest timestamp that the peer accepts.
     pub(crate) fn repeats_timestamps(&self) -> bool {
         self.traits.loss_detector.repeats_timestamps
     }
 
-    /// The time of the timestamp on data that is sent again, or that was withheld, `at` first.
+    /// The time of the timestamp on data that is retransmitted, or that was withheld; it was first sent at `at`.
     fn retransmission_timestamp(&self, now: Instant, at: Instant) -> Instant {
         if self.repeats_timestamps() { at.max(self.peer.echoed()) } else { now }
     }

@@ -1,4 +1,5 @@
 //! Pacing: sends what the window allows at the rate that the congestion control sets, one quantum at a time.
+//! [`super::transmit`] calls `set` first, then `must_wait` before and `note_sent` after each segment.
 //!
 //! A quantum is sent as one burst. The next burst may be sent when the first has used up its time at the pacing rate.
 //! If a burst is sent late, its time is shortened by up to half, so that a late timer does not reduce the rate. Linux
@@ -18,7 +19,7 @@ use crate::seams::Pacing;
 pub(super) struct Pacer {
     /// None if only the window limits bursts.
     pacing: Option<Pacing>,
-    /// The end of the current burst's time.
+    /// When the time of the current burst ends.
     next: Instant,
     /// When the current burst began, and how much of it is left.
     at: Instant,
@@ -46,8 +47,7 @@ impl Pacer {
         self.waits
     }
 
-    /// `len` bytes were sent, for the first time or `again`, which delays the data after them.
-    /// They take at most `longest`.
+    /// `len` bytes were sent, for the first time or `again`, which delays the data after them by at most `longest`.
     pub(super) fn note_sent(
         &mut self,
         now: Instant,

@@ -1,4 +1,5 @@
-//! What the peer's segments have said, as far as the next segment is compared with it.
+//! What the peer's last segments contained, to compare the next one with. Used in steps 2 and 3; the connection notes echoed
+//! timestamps in step 1.
 
 use std::ops::Range;
 

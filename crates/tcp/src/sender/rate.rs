@@ -5,7 +5,8 @@
 //! in which it was acknowledged, so that neither a burst nor ACKs that arrive together make the path look faster than
 //! it is.
 //!
-//! The records are kept outside the scoreboard, so they cost nothing if the congestion control does not want samples.
+//! The records are kept outside the scoreboard, so they cost nothing if the congestion control does not want samples. `on_sent`
+//! is called for each transmission, `on_ack` after step 6, and [`add_losses`] after step 8.
 
 use std::collections::VecDeque;
 
@@ -121,8 +122,8 @@ impl Sampler {
         sample.tx_in_flight = sent.tx_in_flight;
         sample.is_app_limited = sent.is_app_limited;
         sample.is_retransmission = record.transmissions > 1;
-        // An interval below the minimum RTT: a segment was falsely marked lost, and the ACK of the original was taken
-        // for that of the retransmission.
+        // An interval below the minimum RTT: a segment was falsely marked lost, and the ACK of the original was mistaken for
+        // that of the retransmission.
         let is_credible = !interval.is_zero() && self.min_rtt.is_none_or(|(min, _)| interval >= min);
         sample.interval = Some(interval).filter(|_| is_credible);
     }
@@ -139,7 +140,7 @@ impl Sampler {
         self.transmissions.get(id.0.checked_sub(self.front.0)? as usize)
     }
 
-    /// Removes the records of segments that have left the scoreboard.
+    /// Removes the records of segments that have left the scoreboard. Called right after that.
     pub(super) fn retire(&mut self, first: SegId) {
         let gone = (first.beyond(self.front).0 as usize).min(self.transmissions.len());
         self.transmissions.drain(..gone);
@@ -179,7 +180,7 @@ impl Sampler {
     }
 }
 
-/// Adds the losses that the loss detector has found to the sample of this ACK.
+/// Adds the losses that the loss detector has found to the sample of this ACK. Called after step 8, before the window grows.
 pub(super) fn add_losses(ack: &mut AckFacts<'_>, board: &Scoreboard, lost_before: Bytes) {
     if let Some(sample) = &mut ack.rate {
         sample.newly_lost = board.lost_so_far() - lost_before;

@@ -1,5 +1,6 @@
 //! The stages of loss recovery, each with the state that exists only in that stage, and the events that lead from one
-//! to another. An event in a stage that the table does not list is a bug; debug builds panic.
+//! to another. An event in a stage that the table does not list is a bug; debug builds panic. Events come from
+//! [`super::detect`] (step 8), [`super::undo`] (step 7) and [`super::timeout`] (step 4 and timers).
 //!
 //! ```text
 //! stateDiagram-v2
@@ -170,7 +171,7 @@ impl LossRecovery {
         self.enter(Event::TimeoutDecided, Reaction::Loss, state);
     }
 
-    /// Nothing is missing any more.
+    /// An episode or disorder is over.
     pub(super) fn open(&mut self, event: Event, state: &mut Variables) {
         self.enter(event, Reaction::Open, state);
     }

@@ -1,9 +1,9 @@
 //! Receivers that renege: they have discarded what they SACKed (RFC 2018 §8).
 //!
-//! The first outstanding segment is SACKed. A receiver that still had it would have acknowledged it, so everything is
-//! sent again. The retransmission timer notices this when it expires. A sender without that timer has one for this: a
-//! retransmission timeout after the segment was SACKed, and twice as long whenever the receiver SACKs it again without
-//! acknowledging it.
+//! It shows when the first outstanding segment is SACKed: a receiver that still had it would have acknowledged it. Then
+//! everything is sent again. This is checked when the retransmission timer expires. A sender without that timer has a separate
+//! one: a retransmission timeout after the segment was SACKed, doubled whenever the receiver SACKs it again without
+//! acknowledging it. Called by [`super::timeout`].
 
 use reknit_units::Instant;
 
@@ -42,7 +42,7 @@ impl Reneging {
         delivered.max(timers.last_progress()) + state.backed_off(config, self.times(state.snd_una))
     }
 
-    /// That time has come.
+    /// That time has passed. Called before the SACK marks are removed.
     pub(super) fn note(&mut self, una: Offset) {
         *self = Reneging { una, times: self.times(una) + 1 };
     }

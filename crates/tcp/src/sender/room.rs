@@ -1,4 +1,4 @@
-//! Whether there is room for the next segment, in the peer's window and in cwnd.
+//! Whether the next segment fits in the peer's window and in cwnd. Called by [`super::transmit`] for each segment (step 10).
 
 use reknit_units::{Bytes, Instant, Segments};
 
@@ -63,15 +63,16 @@ impl Sender {
         room >= len && self.is_within_cap(new)
     }
 
-    /// How much more fits on the path. Without SACK, each duplicate ACK shows that a segment has left it (RFC 3042); in
-    /// recovery, that is counted elsewhere.
+    /// How much more cwnd allows, by the pipe. Without SACK, each duplicate ACK shows that a segment has left the path (RFC
+    /// 3042); in recovery, that is counted elsewhere.
     fn room_in_pipe(&self) -> Bytes {
         let is_counted = self.state.sack || self.state.phase != Phase::Disorder;
         let left = if is_counted { Segments::ZERO } else { self.state.dup_acks };
         self.state.cwnd - (self.board.pipe().bytes - left.of(self.state.smss))
     }
 
-    /// True if there is too little room for the segments that are to leave together.
+    /// True if the windows are too small for the segments that are to leave together. Otherwise the next segment begins or
+    /// continues a batch.
     pub(super) fn waits_for_batch(&mut self, now: Instant) -> bool {
         if self.constraints.continue_batch() || self.queue.end().since(self.state.snd_nxt) <= self.state.smss {
             return false;
@@ -89,7 +90,7 @@ impl Sender {
         false
     }
 
-    /// The limit applies to everything in flight, unless it limits only cwnd. The FIN of a full segment does not count.
+    /// The configured limit applies to everything in flight unless it limits only cwnd. The FIN of a full segment does not count.
     pub(super) fn is_within_cap(&self, new: NewData) -> bool {
         let len = Bytes(u64::from(new.len)).min(self.state.smss);
         let caps_flight = self.config.max_window_caps == MaxWindowCaps::Flight;
@@ -115,7 +116,7 @@ impl Sender {
         self.board.is_empty() && self.queue.end() > self.state.snd_nxt && self.next_new().is_none()
     }
 
-    /// Updates the facts about unsent data.
+    /// Updates the facts about unsent data. Called before the plug-ins see an ACK (step 3) or a timer.
     pub(super) fn note_unsent(&mut self) {
         self.state.set_can_send_new(self.next_new().is_some());
     }

@@ -1,4 +1,4 @@
-//! Reads the SACK option: the reported blocks, and the duplicate if there is one.
+//! Reads the SACK option: the reported blocks, and the duplicate if there is one. Called by the connection in step 1.
 
 use std::ops::Range;
 
@@ -7,8 +7,8 @@ use reknit_units::Bytes;
 use crate::segment::SackBlocks;
 use crate::seq::{Offset, SeqNum};
 
-/// The longest DSACK: the data of one packet, or of the packets that a network card has merged into one. A longer one is
-/// a claim that no receiver can make, and following it would take as long as the flight is large.
+/// The longest DSACK: the data of one packet, which GRO may have coalesced from several. No receiver can honestly send a
+/// longer one, and processing it would take time in proportion to the flight.
 const LONGEST_DSACK: Bytes = Bytes(65_535);
 
 /// The SACK option of one segment, in offsets.

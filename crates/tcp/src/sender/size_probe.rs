@@ -1,13 +1,14 @@
-//! Whether the path carries larger segments: one segment of the larger size finds out (RFC 4821 §7).
+//! Probes whether the path carries larger segments, with one segment of the larger size (RFC 4821 §7). Started and read by
+//! [`super::live`]; [`super::transmit`] sends the probe.
 //!
-//! It has new data and is sent while nothing is missing. If it is lost, it is repaired like any other loss, but in smaller
-//! pieces. So a probe that fails costs one reduction of the window.
+//! A probe has new data and is sent while nothing is missing. If it is lost, it is retransmitted like any other segment, but
+//! in smaller pieces. So a failed probe costs one reduction of the window.
 
 use reknit_units::Bytes;
 
 use crate::scoreboard::SegId;
 
-/// The segment that is tried.
+/// The segment that is sent as a probe.
 #[derive(Clone, Copy, Debug)]
 struct Probe {
     /// The segment size, options included, and the payload.
@@ -18,7 +19,7 @@ struct Probe {
     retransmitted: bool,
 }
 
-/// What became of a probe.
+/// The result of a probe.
 pub(super) struct ProbeResult {
     /// The segment size, options included, and the payload.
     pub(super) mss: u16,
@@ -26,13 +27,13 @@ pub(super) struct ProbeResult {
     pub(super) has_arrived: bool,
 }
 
-/// At most one probe; none while it is known what the path carries.
+/// At most one probe; none while no larger size is tried.
 #[derive(Debug, Default)]
 pub(super) struct SizeProbe(Option<Box<Probe>>);
 
 impl SizeProbe {
-    /// The next segment for which there is enough data carries `smss`; `mss` is its size with options. One is tried at a
-    /// time.
+    /// The next segment for which there is enough data carries `smss`; `mss` is its size with options. Has no effect while
+    /// another probe is pending.
     pub(super) fn try_size(&mut self, mss: u16, smss: Bytes) {
         self.0.get_or_insert_with(|| Box::new(Probe { mss, smss, id: None, retransmitted: false }));
     }

@@ -1,7 +1,7 @@
 //! The variables that plug-ins read, and the only functions that write them.
 //!
-//! Every file of the sender may read a [`SendState`]. To change it, a file has to call a function below, which names the
-//! event. The functions are grouped by the file that calls them.
+//! Every file of the sender may read a [`SendState`]. Every write goes through a function below. The functions are grouped
+//! by what they write; each group names the files that call it, and the steps of [`super::ack`] in which they do.
 
 use std::ops::Deref;
 
@@ -15,7 +15,7 @@ use crate::seq::Offset;
 /// What sets cwnd and ssthresh.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum WindowControl {
-    /// The loss response, fast recovery, the undo and the congestion control, each in its turn.
+    /// The loss response, fast recovery, the undo and the congestion control.
     LossBased,
     /// Only the congestion control (`CongestionControlTraits::steers_by_model`).
     ModelBased,
@@ -38,7 +38,7 @@ impl Deref for Variables {
     }
 }
 
-/// A connection is established, or its options change (`mod.rs`, `live.rs`).
+/// A connection is established (`mod.rs`), or its options change (`live.rs`).
 impl Variables {
     pub(super) fn new(config: &Config, control: WindowControl) -> Variables {
         Variables { snd: SendState::new(config), control, has_rto_timer: true }
@@ -85,7 +85,8 @@ impl Variables {
     }
 }
 
-/// The sequence space and the peer's window (`ack.rs`, `transmit.rs`, `room.rs`, `timeout.rs`).
+/// The sequence space and the peer's window: steps 2 and 3 (`ack.rs`, `room.rs`), sending (`transmit.rs`), and the end of a
+/// window probe (`timeout.rs`).
 impl Variables {
     /// SND.UNA advances, and the count of duplicates restarts.
     pub(super) fn advance_una(&mut self, to: Offset) {
@@ -113,7 +114,9 @@ impl Variables {
     }
 }
 
-/// The congestion window (`ack.rs`, `detect.rs`, `undo.rs`, `recovery.rs`, `timeout.rs`, `transmit.rs`).
+/// The congestion window: F-RTO in step 4 and timeouts (`timeout.rs`), the undo in step 7 and reductions in step 8
+/// (`undo.rs`), loss detection in step 8 (`detect.rs`, `recovery.rs`), growth in step 9 (`ack.rs`), an idle restart in step 10
+/// (`transmit.rs`).
 impl Variables {
     /// A model of the path sets the window, and losses do not.
     pub(super) fn is_model_based(&self) -> bool {
@@ -145,7 +148,7 @@ impl Variables {
         }
     }
 
-    /// Replaces cwnd for one question to a plug-in. Returns the previous value.
+    /// Replaces cwnd during one call of a plug-in and returns the previous value. Called by `undo_earlier` before and after it.
     pub(super) fn replace_cwnd(&mut self, cwnd: Bytes) -> Bytes {
         std::mem::replace(&mut self.snd.cwnd, cwnd)
     }
@@ -155,14 +158,16 @@ impl Variables {
         self.snd.cwnd = self.snd.cwnd.min(restart_window);
     }
 
-    /// The window; in fast recovery the one that it ends with, because cwnd follows the pipe until then.
+    /// The window; in fast recovery the one that it ends with, because cwnd follows the pipe until then. Called by `undo.rs`
+    /// before a reduction or an undo.
     pub(super) fn window_after_recovery(&self) -> Window {
         let snd = &self.snd;
         let cwnd = if snd.phase == Phase::Recovery { snd.recovery_window } else { snd.cwnd };
         Window { cwnd, ssthresh: snd.ssthresh }
     }
 
-    /// Sets the window; in fast recovery the one that it ends with.
+    /// Sets the window; in fast recovery the one that it ends with, which is not clamped. Called when a reduction is found
+    /// spurious that need not be the last: by `undo_earlier` (step 7) and `withdraw` (step 8).
     pub(super) fn set_window_after_recovery(&mut self, config: &Config, window: Window) {
         if self.snd.phase == Phase::Recovery {
             self.snd.recovery_window = window.cwnd;
@@ -172,13 +177,14 @@ impl Variables {
         }
     }
 
-    /// Recovery ends with the present cwnd.
+    /// Recovery ends with the present cwnd. Called when it begins, and when an undo lets it continue.
     pub(super) fn recover_to_cwnd(&mut self) {
         self.snd.recovery_window = self.snd.cwnd;
     }
 }
 
-/// Reductions and their undo (`undo.rs`, `ack.rs`, `transmit.rs`).
+/// Reductions and their undo: step 4, step 7 and each reduction (`undo.rs`), the undo limit before step 7 (`ack.rs`), and
+/// retransmissions (`transmit.rs`).
 impl Variables {
     pub(super) fn set_snapshot(&mut self, snapshot: Option<Snapshot>) {
         self.snd.snapshot = snapshot;
@@ -213,9 +219,10 @@ impl Variables {
     }
 }
 
-/// Loss detection and the phases of recovery (`recovery.rs`, `detect.rs`, `undo.rs`, `timeout.rs`).
+/// Loss detection and the phases of recovery: step 7 (`undo.rs`), step 8 (`detect.rs`, `recovery.rs`), timeouts
+/// (`timeout.rs`), and new plug-ins (`mod.rs`, `live.rs`).
 impl Variables {
-    /// Only [`super::recovery`] changes the phase.
+    /// Called only by [`super::recovery`], on each change of its stage.
     pub(super) fn set_phase(&mut self, phase: Phase) {
         self.snd.phase = phase;
     }
@@ -257,7 +264,8 @@ impl Variables {
     }
 }
 
-/// Times (`rtt.rs`, `timers.rs`, `pacing.rs`; `mod.rs` while the SYN is not acknowledged).
+/// Times: step 6 (`rtt.rs`), a restart of the retransmission timer (`timers.rs`, `timeout.rs`), a paced segment (`pacing.rs`),
+/// and the handshake (`mod.rs`).
 impl Variables {
     pub(super) fn set_srtt(&mut self, srtt: Option<Duration>) {
         self.snd.srtt = srtt;
@@ -284,8 +292,8 @@ impl Variables {
         self.has_rto_timer
     }
 
-    /// The RTO without back-off, or a substitute if there is no RTO, because window probes and the idle check still
-    /// need a time.
+    /// The RTO without back-off, or a substitute if there is no RTO, because window probes and the idle check still need
+    /// a time.
     pub(super) fn rto_or_substitute(&self, config: &Config) -> Duration {
         if self.runs_rto() {
             return self.snd.rto;

@@ -1,5 +1,5 @@
 //! The deadlines of the sender and what it does when they pass: its own timers ([`super::timers`]), those of the
-//! plug-ins, pacing, and the backlog.
+//! plug-ins, pacing, and the backlog. The connection calls [`Sender::on_timer`]; some functions are also steps of an ACK.
 
 use reknit_units::{Bytes, Instant, Segments};
 
@@ -154,7 +154,7 @@ impl Sender {
         self.transmit(now);
     }
 
-    /// A further timeout of the same segment is no second congestion signal (RFC 5681 §3.1).
+    /// A further timeout of the same segment is not a second congestion signal (RFC 5681 §3.1).
     fn reduce_on_timeout(&mut self, now: Instant, head: SegId, again: bool) {
         if again {
             let ssthresh = self.state.ssthresh;
@@ -164,7 +164,8 @@ impl Sender {
         }
     }
 
-    /// Marks what is lost because of the timeout. True if it is first tested whether the timeout was spurious.
+    /// Marks what is lost because of the timeout. True if F-RTO first tests whether the timeout was spurious. Called after the
+    /// reduction, before the stage changes.
     fn mark_lost_on_timeout(&mut self, now: Instant, head: SegId) -> bool {
         match self.plugins.timeout_recovery.on_timeout(&context!(self, now)) {
             AfterTimeout::Probe => {
@@ -200,7 +201,7 @@ impl Sender {
         }
     }
 
-    /// An ACK while it is undecided whether the timeout was spurious.
+    /// An ACK while it is undecided whether the timeout was spurious. Step 4, after the spurious-retransmission detectors.
     pub(super) fn step_timeout_recovery(&mut self, now: Instant, ack: &AckFacts<'_>) -> Option<Spurious> {
         if !self.recovery.is_undecided() {
             return None;
@@ -228,7 +229,8 @@ impl Sender {
         }
     }
 
-    /// RFC 6298 §5.2 and §5.3: new data was acknowledged, so the timer restarts, or stops if nothing is left.
+    /// RFC 6298 §5.2 and §5.3: new data was acknowledged, so the timer restarts, or stops if nothing is left. Also step 6, after
+    /// the update of the timeout.
     pub(super) fn restart_timer_on_ack(&mut self, now: Instant, ack: &AckFacts<'_>) {
         if !ack.advances() {
             let by_sack = ack.newly_sacked > Segments::ZERO;
@@ -251,7 +253,7 @@ impl Sender {
     }
 
     /// Starts and stops timers: the retransmission timer runs if data is in flight, the persist timer if the peer's
-    /// window is too small for the waiting data; never both.
+    /// window is too small for the waiting data; never both. Called at the end of each transmission.
     pub(super) fn arm_timers(&mut self, now: Instant) {
         let is_probing = self.timers.is_probing_window();
         if self.board.is_empty() || is_probing {
@@ -273,7 +275,7 @@ impl Sender {
 
     /// Ends a probe beyond the window: either it was answered, or it was refused and the window has opened, so that it
     /// is retransmitted with the other data. If the window closes before a probe that was within it, that probe counts
-    /// as beyond it.
+    /// as beyond it. Step 3, after SND.UNA has advanced.
     pub(super) fn end_window_probe(&mut self) {
         let window_end = self.state.snd_una + self.state.snd_wnd;
         let first = self.board.get(self.board.first());
@@ -287,8 +289,8 @@ impl Sender {
         }
     }
 
-    /// A refused probe is retransmitted as the beginning of a full segment; as a separate segment it would shift all
-    /// segments after it. If the receiver has SACKed it, the bytes that follow are not part of what it claims to have.
+    /// A refused probe is retransmitted as the beginning of a full segment; as a separate segment it would shift all later
+    /// segments. If the receiver has SACKed it, the SACK does not cover the bytes that follow.
     fn complete_probe(&mut self) {
         let last = self.board.first();
         let is_last = last.next() == self.board.next_id();

@@ -1,5 +1,5 @@
 //! The sender's own timers, and when they expire: retransmission (RFC 6298), persist (RFC 9293 §3.8.6.1), the pause
-//! after a collapse of the window, and the user timeout. What is done then is in [`super::timeout`].
+//! after a collapse of the window, and the user timeout. Used by [`super::timeout`], which decides what is done then.
 
 use reknit_units::{Duration, Instant};
 
@@ -13,7 +13,7 @@ use crate::seq::Offset;
 pub(super) struct Expiry {
     /// SND.UNA at that time. The timer may expire for it again.
     pub(super) una: Offset,
-    /// The window was reduced for this SND.UNA, and the reduction was neither suppressed nor found to be spurious.
+    /// The window was reduced for this SND.UNA, and the reduction was neither suppressed nor spurious.
     pub(super) reduced: bool,
 }
 
@@ -93,7 +93,7 @@ impl Timers {
         self.backoff += u32::from(backs_off);
     }
 
-    /// The last reduction was spurious: a further timeout of the same segment is a separate signal.
+    /// The last reduction was spurious: a further timeout of the same segment is a separate signal. Called in step 7.
     pub(super) fn forget_reduction(&mut self) {
         if let Some(expiry) = &mut self.last_expiry {
             expiry.reduced = false;
@@ -140,7 +140,7 @@ impl Timers {
         self.persist.expires
     }
 
-    /// The timer runs while it is needed.
+    /// Keeps the timer running while it is needed.
     pub(super) fn arm_persist(&mut self, now: Instant, is_needed: bool, state: &Variables, config: &Config) {
         if !is_needed {
             self.persist.expires = Instant::NEVER;

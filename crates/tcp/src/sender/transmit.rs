@@ -1,4 +1,5 @@
-//! Step 10: what to send next, and whether it may be sent now.
+//! Step 10: what to send next, and whether it may be sent now. Called at the end of each ACK and timer, and when the application
+//! has written.
 
 use reknit_units::{Bytes, Instant, Rate, Segments};
 
@@ -61,7 +62,8 @@ impl Sender {
         }
     }
 
-    /// Sends what the window allows, and then what the application writes into the room that this leaves.
+    /// Sends what the window allows, then what the application writes into the free space of the send buffer. Called at the
+    /// end of an ACK.
     pub(super) fn transmit_and_refill(&mut self, now: Instant) {
         if self.queue.has_queued_all() {
             self.transmit(now);
@@ -72,7 +74,7 @@ impl Sender {
         self.refill(now, room);
     }
 
-    /// If the send buffer has room, the application continues to write, and what it writes is sent as far as the window
+    /// If the send buffer has free space, the application continues to write, and that data is sent as far as the window
     /// allows. `room` is what the window allowed before the last transmission.
     fn refill(&mut self, now: Instant, room: Bytes) {
         let buffers = &mut self.plugins.send_buffers;
@@ -88,7 +90,7 @@ impl Sender {
         }
     }
 
-    /// Continues with what one event could not send.
+    /// Sends more of what one event could not send. Called by `process_backlog`.
     pub(super) fn send_rest(&mut self, now: Instant, burst: u32) {
         if self.send_up_to(now, burst) {
             self.hold_back(now, burst);
@@ -208,8 +210,9 @@ impl Sender {
         true
     }
 
-    /// Tail loss probe: new data if there is any, else retransmits the last segment (RFC 8985 §7.3), unless the receiver has
-    /// closed its window to it since: the retransmission timer then probes the window with the first segment.
+    /// Tail loss probe: sends new data if there is any, else retransmits the last segment (RFC 8985 §7.3), unless the receiver
+    /// has closed its window to it since: the retransmission timer then probes the window with the first segment. Called by
+    /// `ask_detector`, before the losses are marked.
     pub(super) fn probe_tail(&mut self, now: Instant) {
         let last = SegId(self.board.next_id().0.saturating_sub(1));
         let window_end = self.state.snd_una + self.state.snd_wnd;
@@ -320,7 +323,8 @@ impl Sender {
         }
     }
 
-    /// RFC 5681 §4.1: after an idle RTO there is no ACK clock any more. A model does not need one.
+    /// RFC 5681 §4.1: after an idle RTO there is no ACK clock any more. A model does not need one. Called before the first
+    /// segment.
     fn restart_after_idle(&mut self, now: Instant) {
         let state = &self.state;
         if !self.board.is_empty() || self.queue.end() <= state.snd_nxt {
@@ -335,7 +339,7 @@ impl Sender {
         }
     }
 
-    /// Something is about to be sent with nothing in flight, because the application had no data before.
+    /// Data is about to be sent while nothing is in flight, because the application had none before.
     fn restart_model(&mut self, now: Instant) {
         if self.sampler.as_ref().is_some_and(|sampler| sampler.is_app_limited())
             && let Some(cwnd) = self.plugins.congestion_control.on_restart(&context!(self, now))
@@ -378,7 +382,7 @@ impl Sender {
         self.withholder.as_mut().is_some_and(|withholder| withholder.must_withhold(&cx, queued, len, cause))
     }
 
-    /// Sends the withheld segment if the receiver has passed the test.
+    /// Sends the withheld segment if the receiver has passed the test. Step 3, after the SACK blocks were processed.
     pub(super) fn release_withheld(&mut self, now: Instant) {
         let (Some(withholder), Some(every)) = (&mut self.withholder, self.config.withhold_every) else { return };
         let Some(id) = withholder.release(&self.board, every) else { return };

@@ -1,4 +1,5 @@
-//! Decides whether the last reduction was spurious, and changes the window if it was.
+//! Decides whether a reduction was spurious and undoes it: steps 4 and 7. Also makes the reductions, for loss detection
+//! (step 8), ECN (step 9) and timeouts.
 
 use reknit_units::{Bytes, Instant};
 
@@ -34,8 +35,8 @@ impl Sender {
         Some(spurious)
     }
 
-    /// Step 7: returns to [`Phase::Open`] if the episode of the spurious reduction is not over. Fast retransmit is
-    /// allowed again. A response may also let fast recovery continue.
+    /// Step 7, after [`Sender::undo_earlier`]: returns to [`Phase::Open`] if the episode of the spurious reduction is not over.
+    /// Fast retransmit is allowed again. A response may also let fast recovery continue.
     ///
     /// True if the window may grow on this ACK.
     pub(super) fn respond_to_spurious(&mut self, now: Instant, ack: &AckFacts<'_>, spurious: Spurious) -> bool {
@@ -77,8 +78,8 @@ impl Sender {
         undo.grows
     }
 
-    /// Also step 7: the ACK has proven a reduction before the last one spurious. The response decides about the window
-    /// without that reduction. The later ones remain, and so does the phase.
+    /// Also step 7: the ACK shows that a reduction before the last one was spurious. The response sees the window without that
+    /// reduction. The later ones remain, and so does the phase.
     pub(super) fn undo_earlier(&mut self, now: Instant, ack: &AckFacts<'_>) {
         if self.ledger.is_empty() || ack.ece {
             return;
@@ -124,8 +125,8 @@ impl Sender {
         }
     }
 
-    /// Reduces the window as the loss response decides, and saves the state before. `ack` is the ACK that signalled
-    /// congestion, none if a timer did.
+    /// Saves the state and reduces the window as the loss response decides. `ack` is the ACK that signalled congestion; none if
+    /// a timer did. Called before the phase changes.
     ///
     /// ECN: one window of data causes one reduction, whether it was marked, lost or both (RFC 3168 §6.1.2).
     pub(super) fn reduce(&mut self, now: Instant, trigger: Trigger, hole: SegId, ack: Option<&AckFacts<'_>>) {
@@ -169,7 +170,7 @@ impl Sender {
         }
     }
 
-    /// The detector reports that the reduction for `hole` was spurious.
+    /// The loss detector reports that the reduction for `hole` was spurious. Called first in `act_on_loss` (step 8).
     pub(super) fn withdraw(&mut self, now: Instant, hole: SegId) {
         let window = self.state.window_after_recovery();
         let Some(withdrawal) = self.ledger.withdraw(hole, window) else { return };
@@ -244,8 +245,8 @@ impl Sender {
         if self.state.phase == Phase::Recovery { window.min(self.state.recovery_window) } else { window }
     }
 
-    /// RFC 3168 §6.1.2: an echo reduces the window like a loss, at most once per round trip. An echo on an ACK of data
-    /// that was sent before the last reduction is ignored.
+    /// Step 9, after the growth. RFC 3168 §6.1.2: an echo reduces the window like a loss, at most once per round trip. An echo on
+    /// an ACK of data that was sent before the last reduction is ignored.
     pub(super) fn respond_to_ecn(&mut self, now: Instant, ack: &AckFacts<'_>) {
         let is_signal = ack.ece && self.state.ecn && self.ecn.is_new_congestion(ack.ack);
         if is_signal && !self.recovery.in_episode() && !self.state.is_frozen(now) {

@@ -1,4 +1,5 @@
-//! Whether the congestion window is used: one that is not must not grow (RFC 7661 §4, RFC 9438 §5.8).
+//! Whether the congestion window is used: an unused window must not grow (RFC 7661 §4, RFC 9438 §5.8). Noted after each
+//! transmission (step 10), read in step 9.
 
 use reknit_units::Bytes;
 
@@ -34,7 +35,7 @@ impl WindowUse {
     ///
     /// A stop because of the burst limit (none) counts if half of the window was in flight within two round trips: after
     /// an ACK of many segments, the limit only delays what the window allows. If the limit keeps the flight small, the
-    /// window is not used. Returns true if it is not, because the application has nothing to send.
+    /// window is not used. Returns true if the window is unused because the application has nothing to send.
     pub(super) fn note_stop(
         &mut self,
         stop: Option<Stop>,

@@ -1,13 +1,14 @@
-//! Detects receivers that acknowledge data before it arrives (optimistic ACKs, or losses that they conceal).
+//! Detects receivers that acknowledge data before it arrives: optimistic ACKs, or concealed losses. Each ACK is tested before
+//! the pipeline, DSACKs in step 3; [`super::transmit`] withholds and releases the segments.
 //!
-//! Now and then a new segment is withheld: it takes its place in the scoreboard but does not leave. An honest receiver
-//! SACKs what follows; then the segment is sent, one round trip late and without a change of the window. A receiver that
-//! acknowledges it, or reports it as a duplicate, cannot have received it. To a receiver, a withheld segment looks like a
-//! lost one, so a receiver that conceals losses acknowledges withheld segments too.
+//! Occasionally a new segment is withheld: it is entered in the scoreboard but not sent. An honest receiver SACKs what follows;
+//! then the segment is sent, one round trip late and without a change of the window. A receiver that acknowledges it, or
+//! reports it as a duplicate, cannot have received it. To a receiver, a withheld segment looks like a lost one, so a receiver
+//! that conceals losses acknowledges withheld segments too.
 //!
 //! A receiver that reports every retransmission as a duplicate does so for withheld segments as well, although they are
-//! sent once. A network can also duplicate a packet, so only a majority of such reports counts: then no reduction is
-//! undone any more.
+//! sent once. A network can also duplicate a packet, so only a majority of such reports counts; from then on no reduction
+//! is undone.
 
 use reknit_units::{Bytes, Segments};
 
@@ -19,11 +20,11 @@ use crate::seq::Offset;
 /// The interval of a new connection. It doubles with each passed test, up to the configured one: optimistic ACKs pay most in
 /// slow start.
 const FIRST_INTERVAL: u32 = 64;
-/// Segments that must be able to follow a withheld one, so that an honest receiver can SACK some of them.
+/// This many segments must be able to follow a withheld one, so that an honest receiver can SACK some of them.
 const FOLLOWERS: u64 = 3;
-/// A smaller window has no room for tests.
+/// A smaller window is too small for tests, in segments.
 const SMALLEST_WINDOW: u64 = 8;
-/// The last withheld segments that a DSACK may report.
+/// How many of the last withheld segments are remembered, for DSACKs.
 const REMEMBERED: usize = 8;
 
 /// The progress of a test.
@@ -40,15 +41,15 @@ enum Test {
 /// When to withhold, and what was withheld.
 #[derive(Debug)]
 pub(super) struct Withholder {
-    /// Of a generator that the peer cannot predict (`SplitMix64`).
+    /// The state of a generator (`SplitMix64`) whose seed the peer does not know.
     random: u64,
     /// Segments until the next one is withheld.
     countdown: u32,
     interval: u32,
     test: Test,
-    /// Those that have been sent since, the newest last.
+    /// Withheld segments that have been sent since, the newest last.
     released: Vec<SegId>,
-    /// How many there were, and how many of them the receiver claims to have twice.
+    /// How many of them there were, and how many of these the receiver claims to have received twice.
     tests: u32,
     claims: u32,
 }
@@ -119,12 +120,12 @@ impl Withholder {
         self.countdown == 0
     }
 
-    /// `id` has taken its place in the scoreboard but does not leave.
+    /// `id` was entered in the scoreboard but is not sent.
     pub(super) fn withhold(&mut self, id: SegId) {
         self.test = Test::Withheld(id);
     }
 
-    /// True if the ACK acknowledges what was withheld.
+    /// True if the ACK acknowledges what was withheld. Called by `on_ack` before the pipeline.
     #[cold] // most connections withhold nothing
     pub(super) fn is_optimistic(&mut self, input: &AckInput, board: &Scoreboard) -> bool {
         let Test::Withheld(id) = self.test else { return false };

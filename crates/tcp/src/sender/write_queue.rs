@@ -1,5 +1,5 @@
-//! What the application has given to send: how much was written, how much of it is in the send buffer, and whether a
-//! FIN follows.
+//! What the application has written, how much of it is in the send buffer, and whether a FIN follows. Advanced as the
+//! application writes and as [`super::transmit`] refills the send buffer.
 
 use reknit_units::{Bytes, Duration, Instant};
 
@@ -7,7 +7,7 @@ use crate::facts::Context;
 use crate::seams::{Fill, SendBuffer, SendQueue};
 use crate::seq::Offset;
 
-/// What the application has given.
+/// What the application has written.
 #[derive(Debug)]
 pub(super) struct WriteQueue {
     /// One past the last byte that the application has written.
@@ -16,7 +16,7 @@ pub(super) struct WriteQueue {
     queued: Offset,
     /// The position of the FIN, once the application has closed.
     fin: Option<Offset>,
-    /// What had to be sent at some time, and when: it must be acknowledged within `drain_timeout`.
+    /// A mark for `drain_timeout`: all data up to this offset was pending since this time.
     drain: (Offset, Instant),
 }
 
@@ -75,14 +75,14 @@ impl WriteQueue {
         if self.ends_with_fin() { self.queued + Bytes(1) } else { self.queued }
     }
 
-    /// True if the send buffers let the application write. `room` is what the window allowed before the last
-    /// transmission.
+    /// True if the send buffers let the application write. `room` is what the window allowed before the last transmission.
+    /// Called before [`WriteQueue::fill`].
     pub(super) fn wakes_writer(&self, cx: &Context<'_>, room: Bytes, buffers: &mut [Box<dyn SendBuffer>]) -> bool {
         let queue = SendQueue { unsent: self.queued.since(cx.snd.snd_nxt), room };
         buffers.iter_mut().all(|buffer| buffer.wakes_writer(cx, &queue))
     }
 
-    /// The application writes what fits the send buffers; none if it waits again.
+    /// The application writes what fits in the send buffers; none if they have no free space.
     pub(super) fn fill(&mut self, cx: &Context<'_>, buffers: &[Box<dyn SendBuffer>]) -> Option<Fill> {
         let unsent = self.queued.since(cx.snd.snd_nxt);
         let fills = buffers.iter().map(|buffer| buffer.next_fill(cx, unsent));
@@ -94,14 +94,14 @@ impl WriteQueue {
         Some(fill)
     }
 
-    /// If all that was noted is acknowledged, notes what is to be sent now.
+    /// Once the marked data is acknowledged, marks what is pending now. Called after SND.UNA has advanced, and after a write.
     pub(super) fn note_drained(&mut self, now: Instant, snd_una: Offset) {
         if snd_una >= self.drain.0 {
             self.drain = (self.end(), now);
         }
     }
 
-    /// When the peer has taken longer than `limit` for what the application had written.
+    /// When the peer has taken longer than `limit` to acknowledge the marked data.
     pub(super) fn drain_expires(&self, limit: Duration) -> Instant {
         self.drain.1 + limit
     }
