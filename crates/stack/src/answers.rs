@@ -1,4 +1,5 @@
-//! Segments that belong to no socket: RSTs, SYN cookies, and acknowledgments in TIME-WAIT.
+//! Segments that belong to no socket: RSTs, SYN cookies, and acknowledgments in TIME-WAIT. Queued by `stack/input.rs`,
+//! `opening.rs` and `forwarding.rs` as segments arrive; [`crate::Stack::poll`] sends them before those of sockets.
 
 use std::collections::VecDeque;
 
@@ -14,7 +15,7 @@ const MOST: usize = 4096;
 /// A segment to be sent.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Transmit {
-    /// From where to where.
+    /// Source and destination.
     pub endpoints: Endpoints,
     /// TTL or hop limit.
     pub hop_limit: u8,

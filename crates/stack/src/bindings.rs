@@ -1,4 +1,5 @@
-//! Which sockets are bound to which local addresses and ports.
+//! Which sockets are bound to which local addresses and ports. Asked for each segment without a connection and each datagram;
+//! changed only as listeners and UDP sockets are opened and closed.
 
 use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
@@ -24,12 +25,12 @@ impl<I: Copy> Bindings<I> {
         last.is_none_or(|(_, (last, _))| last < ports.start())
     }
 
-    /// Binds a socket to what is free.
+    /// Binds a socket to ports that are free. Called after [`Bindings::is_free`].
     pub(crate) fn add(&mut self, ip: IpAddr, ports: RangeInclusive<u16>, id: I) {
         self.ranges.insert((ip, *ports.start()), (*ports.end(), id));
     }
 
-    /// The socket whose first port is that of `first` is gone.
+    /// Removes the socket whose first port is that of `first`.
     pub(crate) fn remove(&mut self, first: SocketAddr) {
         self.ranges.remove(&(first.ip(), first.port()));
     }

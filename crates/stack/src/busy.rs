@@ -1,5 +1,5 @@
-//! How long a socket had something to send, and what kept it from sending faster: `tcpi_busy_time`, `tcpi_rwnd_limited` and
-//! `tcpi_sndbuf_limited` of Linux.
+//! How long a socket had something to send, and what limited its rate: `tcpi_busy_time`, `tcpi_rwnd_limited` and
+//! `tcpi_sndbuf_limited` of Linux. Updated by `Stack::settle`, each time that the socket has sent all it can.
 
 use reknit_tcp::SendLimit;
 use reknit_units::{Duration, Instant};
@@ -9,7 +9,7 @@ use reknit_units::{Duration, Instant};
 pub struct BusyTimes {
     /// Something was written and not acknowledged.
     pub busy: Duration,
-    /// Of this, the peer's window was full, while the congestion window was not.
+    /// Of this, the peer's window was full while the congestion window was not.
     pub by_peer_window: Duration,
     /// Of this, everything in the send buffer was sent, and the application had more that did not fit.
     pub by_send_buffer: Duration,
@@ -20,7 +20,7 @@ pub struct BusyTimes {
 pub(crate) struct Stopwatch {
     times: BusyTimes,
     limit: SendLimit,
-    /// The application has more to write than fits the send buffer.
+    /// The application has more to write than fits in the send buffer.
     has_more: bool,
     since: Instant,
 }

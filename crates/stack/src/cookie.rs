@@ -1,8 +1,9 @@
-//! SYN cookies (RFC 4987 §3.6): a SYN beyond the backlog is answered without keeping anything. What must be known of it
-//! later is in the sequence number of the answer: the period (2 bits), the segment size (2 bits, one of four), SACK (1 bit), the
-//! window scale (4 bits), and a keyed hash of all this, the flow and the peer's sequence number (23 bits).
+//! SYN cookies (RFC 4987 §3.6): a SYN beyond the backlog is answered without any state. What is needed later is in the sequence
+//! number of the answer: the period (2 bits), the segment size (2 bits, one of four), SACK (1 bit), the window scale (4 bits),
+//! and a keyed hash of all this, the flow and the peer's sequence number (23 bits). Made in `stack/opening.rs` for a SYN that
+//! finds the SYN backlog full; checked for an ACK that belongs to no connection.
 //!
-//! Timestamps need no room: if they were agreed on, the next segment has them. ECN and experimental options are lost.
+//! Timestamps take no bits: if they were negotiated, the next segment has them. ECN and experimental options are lost.
 
 use reknit_tcp::SeqNum;
 use reknit_tcp::segment::{Flags, Options, Segment, Timestamps};
@@ -12,14 +13,14 @@ use crate::flow::{Flow, Purpose, Secret};
 
 /// A cookie is valid in the period in which it was made and in the next.
 const PERIOD: Duration = Duration::from_secs(64);
-/// Segment sizes that a cookie can hold: those of common paths, rounded down to one of them.
+/// Segment sizes that a cookie can encode: those of common paths. Others are rounded down to one of them.
 const SIZES: [u16; 4] = [536, 1220, 1360, 1460];
 /// The window scale of a peer that does not scale.
 const NO_SCALE: u32 = 15;
 const MAC_BITS: u32 = 23;
 const MAC: u32 = (1 << MAC_BITS) - 1;
 
-/// How long after the last cookie one may come back.
+/// How long after the last cookie an answer to one may arrive.
 pub(crate) const LIFETIME: Duration = Duration::from_secs(128);
 
 /// The sequence number of the SYN-ACK. `sack`: both ends offer it.
@@ -32,7 +33,7 @@ pub(crate) fn make(secret: &Secret, now: Instant, flow: &Flow, syn: &Segment, sa
     SeqNum(kept << MAC_BITS | mac(secret, flow, period, syn.seq, kept))
 }
 
-/// The SYN that `ack` answers the SYN-ACK of, as far as the cookie has kept it. None if the cookie is not ours or too old.
+/// The SYN of the handshake that `ack` completes, as far as the cookie encodes it. None if the cookie is not ours or too old.
 pub(crate) fn check(secret: &Secret, now: Instant, flow: &Flow, ack: &Segment) -> Option<Segment> {
     let cookie = ack.ack.0.wrapping_sub(1);
     let irs = SeqNum(ack.seq.0.wrapping_sub(1));

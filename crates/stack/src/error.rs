@@ -1,4 +1,4 @@
-//! What can go wrong with a socket.
+//! The errors of calls on sockets.
 
 use std::net::SocketAddr;
 
@@ -14,13 +14,13 @@ pub enum Error {
     /// The connection has ended.
     #[error(transparent)]
     Ended(#[from] CloseReason),
-    /// An ICMP message said so while the connection was being opened.
+    /// An ICMP message reported this while the connection was being opened.
     #[error("destination unreachable")]
     Unreachable,
     /// This direction was shut down before.
     #[error("the socket was shut down for this direction")]
     ShutDown,
-    /// There is no such socket or listener: it was closed.
+    /// There is no such socket, listener or request: it was closed or forgotten.
     #[error("no such socket: it was closed")]
     NoSocket,
     /// The address is in use.
@@ -32,7 +32,7 @@ pub enum Error {
     /// The address cannot be connected to.
     #[error("{0} cannot be connected to; the address must be that of a host, and the port at least 1")]
     NoDestination(SocketAddr),
-    /// The address is one of this host, and nothing leads back to it.
+    /// The address is one of this host; there is no loopback.
     #[error("{0} cannot be connected to: it is an address of this stack itself")]
     Own(SocketAddr),
     /// There is no local address of the same family.
@@ -50,7 +50,7 @@ pub enum Error {
     /// A UDP socket for all addresses must say from which of them it sends.
     #[error("a socket for all addresses must say from which of them it sends")]
     NoSource,
-    /// The datagram does not fit a packet.
+    /// The datagram does not fit in a packet.
     #[error("a datagram of {0} bytes is too long; the interface carries {1}")]
     TooLong(usize, usize),
     /// Packets to other addresses are ignored.

@@ -1,4 +1,5 @@
-//! Events for the application, in the order in which they happened.
+//! Events for the application, in the order in which they happened. Queued as packets and timers are processed and as
+//! `Stack::settle` runs; taken by [`crate::Stack::next_event`].
 
 use std::collections::VecDeque;
 
@@ -9,25 +10,25 @@ use crate::udp::UdpId;
 /// What has happened to a socket or a listener.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum Event {
-    /// A connection waits to be accepted. Comes again only after [`crate::Stack::accept`] has found none.
+    /// A connection waits to be accepted. Signalled again only after [`crate::Stack::accept`] has found none.
     Acceptable(ListenerId),
-    /// A peer asks for a connection that the program may take. Comes again only after [`crate::Stack::next_request`] has found
-    /// none.
+    /// A peer asks for a connection that the program may take. Signalled again only after [`crate::Stack::next_request`] has
+    /// found none.
     Requested,
     /// The connection that [`crate::Stack::connect`] opened is established. Data may be written.
     Connected(SocketId),
-    /// There is something to read: data, the end of the stream, or an error. Comes again only after
+    /// There is something to read: data, the end of the stream, or an error. Signalled again only after
     /// [`crate::Stack::read`] has found nothing.
     Readable(SocketId),
-    /// There is room to write. Comes only after [`crate::Stack::write`] has not taken everything.
+    /// The send buffer has space. Signalled only after [`crate::Stack::write`] has not taken everything.
     Writable(SocketId),
-    /// The peer has acknowledged everything. Comes only after [`crate::Stack::delivered`] would have blocked.
+    /// The peer has acknowledged everything. Signalled only after [`crate::Stack::delivered`] would have blocked.
     Delivered(SocketId),
-    /// The connection has ended, in whatever way. It can still be read, and must be closed.
+    /// The connection has ended, normally or not. It can still be read, and must be closed.
     Closed(SocketId),
-    /// There is a datagram to receive. Comes again only after [`crate::Stack::receive_udp`] has found none.
+    /// There is a datagram to receive. Signalled again only after [`crate::Stack::receive_udp`] has found none.
     UdpReadable(UdpId),
-    /// There is room to send datagrams. Comes only after [`crate::Stack::send_udp`] would have blocked.
+    /// The send buffer has space for datagrams. Signalled only after [`crate::Stack::send_udp`] would have blocked.
     UdpWritable(UdpId),
 }
 

@@ -1,4 +1,4 @@
-//! The 4-tuple of a connection, and its keyed hashes.
+//! The 4-tuple of a connection, and its keyed hashes. The first thing that is computed for each arriving segment.
 
 use std::hash::Hasher;
 use std::net::{IpAddr, SocketAddr};
@@ -19,7 +19,7 @@ impl Flow {
         Flow { local: endpoints.destination, remote: endpoints.source }
     }
 
-    /// True if the remote end can be another host: its address is no group, not reserved (0/8, 240/4), and no loopback address,
+    /// True if the remote end can be another host: its address is not multicast, not reserved (0/8, 240/4), and not loopback
     /// unless the local one is too (RFC 9293 §3.9.2.3, RFC 1122 §3.2.1.3).
     pub(crate) fn is_between_hosts(&self) -> bool {
         let remote = self.remote.ip();
@@ -33,7 +33,7 @@ impl Flow {
     }
 }
 
-/// True if the address can belong to a single host: it is no group and not reserved (0/8, 240/4).
+/// True if the address can belong to a single host: it is not multicast and not reserved (0/8, 240/4).
 pub(crate) fn is_host(address: IpAddr) -> bool {
     match address.to_canonical() {
         IpAddr::V4(ip) => !matches!(ip.octets()[0], 0 | 224..),
@@ -41,7 +41,7 @@ pub(crate) fn is_host(address: IpAddr) -> bool {
     }
 }
 
-/// What a hash is for. Hashes for different purposes are unrelated.
+/// The purpose of a hash. Hashes for different purposes are unrelated.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Purpose {
     /// The bucket in the table of flows.

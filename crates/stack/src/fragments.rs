@@ -1,6 +1,7 @@
-//! Fragments of packets, until all of them have arrived (RFC 1122 §3.3.2, RFC 8200 §4.5).
+//! Reassembly of fragments (RFC 1122 §3.3.2, RFC 8200 §4.5). Called by `stack/datagrams.rs` for each arriving fragment, and by
+//! timers for packets that stay incomplete.
 //!
-//! Anybody can send fragments that never become packets, so all of this is bounded: the time, the bytes, the fragments of a
+//! Any host can send fragments that never become packets, so everything is bounded: the time, the bytes, the fragments of a
 //! packet. A packet whose fragments overlap is dropped (RFC 5722): an attacker could use overlaps to hide what a packet contains.
 
 use std::collections::BTreeMap;
@@ -11,9 +12,9 @@ use reknit_wire::{Fragment, FragmentKey};
 
 /// The rest of a packet must arrive within this time of its first fragment (RFC 8200 §4.5).
 const LIFETIME: Duration = Duration::from_secs(60);
-/// The most bytes of all fragments. When there is no room, the packet that has waited longest is dropped.
+/// The most bytes of all fragments. Beyond it, the packet that has waited longest is dropped.
 const MOST_BYTES: usize = 1 << 20;
-/// What a packet and a fragment cost besides their bytes.
+/// The memory of a packet and of a fragment, in addition to their bytes.
 const OVERHEAD: usize = 200;
 /// The most fragments of a packet: enough for one of 64 KiB over any link of IPv6.
 const MOST_PIECES: usize = 64;
@@ -33,14 +34,14 @@ struct Partial {
     first: Option<Vec<u8>>,
     /// Fragments overlapped, or were too many: all further ones are dropped too.
     is_refused: bool,
-    /// What it counts for.
+    /// Its memory, as it is counted.
     bytes: usize,
 }
 
-/// What a fragment has brought about.
+/// The result of adding a fragment.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) enum Reassembly {
-    /// Others are missing.
+    /// Other fragments are missing.
     Waits,
     /// The packet is complete.
     Complete(Vec<u8>),
@@ -60,7 +61,7 @@ pub(crate) struct Expired {
 /// Packets of which some fragments have arrived.
 #[derive(Debug, Default)]
 pub(crate) struct Fragments {
-    /// In the order in which their first fragments have arrived, so also that in which they expire.
+    /// In the order in which their first fragments arrived, which is the order in which they expire.
     partial: BTreeMap<u64, Partial>,
     by_key: BTreeMap<FragmentKey, u64>,
     bytes: usize,
@@ -103,7 +104,7 @@ impl Fragments {
         self.count
     }
 
-    /// The packet has changed: makes room if there are too many bytes now.
+    /// The packet has changed: drops others if there are too many bytes now.
     fn settle(&mut self, number: u64) {
         if let Some(partial) = self.partial.get_mut(&number) {
             self.bytes = self.bytes + partial.cost() - partial.bytes;
@@ -128,7 +129,7 @@ impl Fragments {
         self.partial.first_key_value().map_or(Instant::NEVER, |(_, partial)| partial.expires)
     }
 
-    /// The next packet whose time is over.
+    /// The next packet that has expired.
     pub(crate) fn expire(&mut self, now: Instant) -> Option<Expired> {
         let (number, _) = self.partial.first_key_value().filter(|(_, partial)| partial.expires <= now)?;
         let Partial { key, first, .. } = self.remove(*number)?;
@@ -142,7 +143,7 @@ impl Partial {
         pieces + self.first.as_ref().map_or(0, Vec::len) + OVERHEAD
     }
 
-    /// True if exactly this fragment is there.
+    /// True if exactly this fragment has arrived before.
     fn has(&self, fragment: &Fragment<'_>) -> bool {
         self.pieces.get(&fragment.offset).is_some_and(|piece| piece == fragment.payload)
     }
@@ -179,7 +180,7 @@ impl Partial {
     /// The packet, if nothing is missing.
     fn whole(&self) -> Option<Vec<u8>> {
         let len = self.len?;
-        // They do not overlap, so the sum of their lengths tells whether there is a gap.
+        // They do not overlap, so the sum of their lengths shows whether there is a gap.
         if self.pieces.values().map(Vec::len).sum::<usize>() < len {
             return None;
         }

@@ -1,4 +1,4 @@
-//! A snapshot of a socket.
+//! A snapshot of a socket, made by [`crate::Stack::info`].
 
 use std::net::SocketAddr;
 
@@ -21,7 +21,7 @@ pub struct SocketInfo {
     pub sent: SendStats,
     /// Counters of the receiving side.
     pub received: ReceiveStats,
-    /// How long there was something to send, and what limited it.
+    /// How long there was something to send, and what limited the rate.
     pub times: BusyTimes,
     /// Bytes that can be read.
     pub readable: Bytes,

@@ -1,20 +1,20 @@
-//! Many TCP connections without I/O: the TCP of a host, on top of the engine, which is a single connection. UDP, ICMP echo and
-//! fragments too. The caller carries the packets.
+//! The TCP of a host without I/O: many connections on top of the engine, which is a single connection. It also has UDP, ICMP
+//! echo and reassembly of fragments. The caller transports the packets.
 //!
 //! # Layout
 //!
-//! Every part keeps its fields to itself:
+//! The fields of every part are private:
 //!
-//! * `table` finds a socket by its flow, with a keyed hash; `wheel` has the timers of all sockets, `send_queue` whose turn it
-//!   is to send. `sockets` holds the three together.
+//! * `table` finds a socket by its flow, with a keyed hash; `wheel` has the timers of all sockets, `send_queue` the order in
+//!   which they send. `sockets` combines the three.
 //! * `socket` is one connection with its owner (`owner`), receive window (`window`) and segment size (`segment_size`);
-//!   `time_wait` is what remains of one.
-//! * `listeners` has the queues before `accept`; `secrets`, `cookie` and `ports` what others must not guess; `path_mtus` what is
-//!   known of the path to each peer; `requests` the SYNs that wait for the program to decide; `answers` the segments that belong
-//!   to no socket.
-//! * `udp` has the UDP sockets, `messages` the ICMP messages to send, `fragments` packets that have arrived in part; `bindings`
-//!   knows which socket listens where.
-//! * [`Stack`] lets them work together, in `stack/`.
+//!   `time_wait` is what remains of it in TIME-WAIT.
+//! * `listeners` has the queues before `accept`; `secrets`, `cookie` and `ports` the values that others must not guess;
+//!   `path_mtus` the MTU of the path to each peer; `requests` the SYNs that wait for the program to decide; `answers` the
+//!   segments that belong to no socket.
+//! * `udp` has the UDP sockets, `messages` the ICMP messages to send, `fragments` packets that have arrived in part;
+//!   `bindings` shows which socket listens where.
+//! * [`Stack`] combines them, in `stack/`.
 //!
 //! # Two hosts by hand
 //!

@@ -1,4 +1,5 @@
-//! Listeners: who answers a SYN, and the queues before `accept`.
+//! Listeners: whether and how a SYN is answered, and the queues before `accept`. Called in `stack/opening.rs` as a SYN or the
+//! answer to a cookie arrives, and in `stack/settle.rs` as a handshake completes or fails.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::net::{IpAddr, SocketAddr};
@@ -42,7 +43,7 @@ pub(crate) enum Admission {
 /// One listener.
 #[derive(Debug)]
 pub(crate) struct Listener {
-    /// With the first of its ports.
+    /// Its address and the first of its ports.
     local: SocketAddr,
     prepared: Arc<Prepared>,
     backlog: usize,
@@ -51,9 +52,9 @@ pub(crate) struct Listener {
     /// Established connections that wait for `accept`.
     queue: VecDeque<SocketId>,
     half_open: usize,
-    /// Until when a cookie may come back.
+    /// Until when the answer to a cookie may arrive.
     cookies_until: Instant,
-    /// The application has found the queue empty, and must be told of the next connection.
+    /// The application has found the queue empty, and must be notified of the next connection.
     wants_accept: bool,
 }
 
@@ -67,8 +68,8 @@ impl Listener {
         &self.prepared
     }
 
-    /// What to do with a SYN. `has_room`: the stack may have one more socket. Without room, a cookie would make the client
-    /// believe that it is connected.
+    /// What to do with a SYN. `has_room`: the stack may have one more socket; otherwise a cookie would make the client believe
+    /// that it is connected.
     pub(crate) fn admission(&self, hop_limit: u8, has_room: bool) -> Admission {
         if !has_room || self.is_full() || hop_limit < self.prepared.options().least_hop_limit {
             Admission::Ignore
@@ -81,7 +82,7 @@ impl Listener {
         }
     }
 
-    /// A cookie is sent: it may come back for a while.
+    /// A cookie is sent: its answer may arrive for a while.
     pub(crate) fn expect_cookie(&mut self, now: Instant) {
         self.cookies_until = now + cookie::LIFETIME;
     }
@@ -96,31 +97,31 @@ impl Listener {
         self.queue.len() >= self.backlog
     }
 
-    /// There is one more half-open connection.
+    /// There is one more half-open connection. Called before its socket is created.
     pub(crate) fn add_half_open(&mut self) {
         self.half_open += 1;
     }
 
-    /// A half-open connection has ended.
+    /// A half-open connection has failed or was established.
     pub(crate) fn remove_half_open(&mut self) {
         self.half_open = self.half_open.saturating_sub(1);
     }
 
-    /// A half-open connection is established, and waits for `accept`. True if the application must be told.
+    /// A half-open connection is established and waits for `accept`. True if the application must be notified.
     pub(crate) fn on_established(&mut self, socket: SocketId) -> bool {
         self.remove_half_open();
         self.queue.push_back(socket);
         std::mem::take(&mut self.wants_accept)
     }
 
-    /// The next established connection. If there is none, the application is told of the next one.
+    /// The next established connection. If there is none, the application is notified of the next one.
     pub(crate) fn accept(&mut self) -> Option<SocketId> {
         let socket = self.queue.pop_front();
         self.wants_accept |= socket.is_none();
         socket
     }
 
-    /// The connections that nobody has accepted.
+    /// The connections that were not accepted.
     pub(crate) fn into_queue(self) -> VecDeque<SocketId> {
         self.queue
     }
@@ -131,12 +132,12 @@ impl Listener {
 pub(crate) struct Listeners {
     by_id: BTreeMap<ListenerId, Listener>,
     bindings: Bindings<ListenerId>,
-    /// How many there have been.
+    /// How many listeners there have been.
     count: u64,
 }
 
 impl Listeners {
-    /// Adds a listener on ports that are free.
+    /// Adds a listener on ports that are free. Called after [`Listeners::is_free`].
     pub(crate) fn add(
         &mut self,
         ip: IpAddr,
@@ -185,7 +186,7 @@ impl Listeners {
         self.bindings.has_only(local)
     }
 
-    /// True if nobody listens on any of these.
+    /// True if there is no listener on any of these.
     pub(crate) fn is_free(&self, ip: IpAddr, ports: &RangeInclusive<u16>) -> bool {
         self.bindings.is_free(ip, ports)
     }

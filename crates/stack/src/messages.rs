@@ -1,4 +1,5 @@
-//! ICMP messages that wait to be sent, and the limits on them.
+//! ICMP messages that wait to be sent, and the limits on them. Queued in `stack/datagrams.rs` as packets arrive and fragments
+//! expire; `Stack::poll_other` sends them before UDP datagrams.
 
 use std::collections::VecDeque;
 use std::net::IpAddr;

@@ -15,8 +15,8 @@ const HEADERS_V4: u16 = 40;
 const HEADERS_V6: u16 = 60;
 /// The least MTU of IPv6 (RFC 8200 §5).
 pub(crate) const LEAST_MTU_V6: u16 = 1280;
-/// The smallest MTU that an ICMP message over IPv4 can bring about, as in Linux. Smaller ones (RFC 791 allows 68) would
-/// let a forged message do more harm than a real path needs.
+/// The smallest MTU that an ICMP message over IPv4 can impose, as in Linux. With a smaller one (RFC 791 allows 68), a forged
+/// message could do more harm than any real path needs.
 pub(crate) const LEAST_MTU_V4: u16 = 552;
 
 /// Options of the whole stack.
@@ -122,7 +122,7 @@ impl SocketOptions {
     pub fn of(variant: Arc<Composition>) -> SocketOptions {
         let config = Config {
             mss: u16::MAX - HEADERS_V6,
-            max_burst: Some(Segments(128)), // one ACK may acknowledge 64 KiB of segments that a device has joined
+            max_burst: Some(Segments(128)), // one ACK may acknowledge 64 KiB of segments that were coalesced (GRO)
             rtt_samples: RttSamples::PerAck,
             ack_delay: Duration::from_millis(40),
             min_rto: Duration::from_millis(200),

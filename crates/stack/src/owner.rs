@@ -1,4 +1,5 @@
-//! Who uses a socket, and what they wait for.
+//! Who uses a socket, and which events its owner waits for. Changed by the owner's calls (`socket/calls.rs`); checked when
+//! the socket notifies its owner (`Socket::notify`), which is the last step of `Stack::settle`.
 
 use reknit_units::Instant;
 
@@ -13,14 +14,14 @@ pub(crate) enum Owner {
     Queued(ListenerId),
     /// The application.
     Application,
-    /// Nobody: it was closed, and the rest is sent until this time.
+    /// Nobody: it was closed, and the remaining data is sent until this time.
     Nobody {
         /// When it is aborted.
         until: Instant,
     },
 }
 
-/// What the owner of a socket waits for, and what it has been told.
+/// The events that the owner of a socket waits for, and those that it has been notified of.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Interest {
     read: bool,
@@ -31,17 +32,17 @@ pub(crate) struct Interest {
 }
 
 impl Interest {
-    /// Of a new owner, who wants to be told of everything.
+    /// The interest of a new owner: everything but space to write.
     pub(crate) fn new() -> Interest {
         Interest { read: true, write: false, delivered: false, knows_connected: false, knows_closed: false }
     }
 
-    /// The owner has found nothing to read, and must be told when there is something.
+    /// The owner has found nothing to read, and must be notified when there is something.
     pub(crate) fn want_read(&mut self) {
         self.read = true;
     }
 
-    /// Whether the owner has more to write than fits now, and must be told when there is room.
+    /// Whether the owner has more to write than fits now, and must be notified when there is space.
     pub(crate) fn want_write(&mut self, wants: bool) {
         self.write = wants;
     }
@@ -54,12 +55,12 @@ impl Interest {
         self.read
     }
 
-    /// The owner is told that it can read. True if it wanted to know.
+    /// The owner is notified that it can read. True if it wanted to know.
     pub(crate) fn take_read(&mut self) -> bool {
         std::mem::take(&mut self.read)
     }
 
-    /// The owner is told that it can write. True if it wanted to know.
+    /// The owner is notified that it can write. True if it wanted to know.
     pub(crate) fn take_write(&mut self) -> bool {
         std::mem::take(&mut self.write)
     }
@@ -73,7 +74,7 @@ impl Interest {
         self.delivered
     }
 
-    /// The owner is told that everything is acknowledged, or that it never will be. True if it wanted to know.
+    /// The owner is notified that everything is acknowledged, or that it never will be. True if it wanted to know.
     pub(crate) fn take_delivered(&mut self) -> bool {
         std::mem::take(&mut self.delivered)
     }

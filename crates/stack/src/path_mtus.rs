@@ -1,4 +1,5 @@
-//! What is known of the MTU to each peer.
+//! The path MTU to each peer, if it is known. Set by `Stack::remember` when a connection has learned it, read when a connection
+//! starts.
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;

@@ -1,4 +1,4 @@
-//! Ephemeral ports that an off-path attacker cannot guess (RFC 6056).
+//! Ephemeral ports that an off-path attacker cannot guess (RFC 6056). Chosen as an application connects, or binds to port 0.
 
 use crate::flow::{Flow, Purpose, Secret};
 
@@ -20,7 +20,7 @@ impl Ports {
         Ports { counters: vec![0; COUNTERS] }
     }
 
-    /// A port for `flow`, whose local port does not count yet: the first for which `is_free` holds. None if all are in use.
+    /// A port for `flow`, whose local port is ignored: the first for which `is_free` holds. None if all are in use.
     pub(crate) fn choose(&mut self, secret: &Secret, mut flow: Flow, is_free: impl Fn(&Flow) -> bool) -> Option<u16> {
         let offset = secret.hash(&flow, Purpose::PortOffset);
         let counter = &mut self.counters[secret.hash(&flow, Purpose::PortCounter) as usize % COUNTERS];

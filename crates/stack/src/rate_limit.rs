@@ -1,18 +1,18 @@
-//! A rate limit for answers that any host can trigger.
+//! A rate limit for answers that any host can trigger: RSTs, ACKs in TIME-WAIT, and ICMP messages. Asked before each is queued.
 
 use reknit_units::{Duration, Instant};
 
 /// A token bucket.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct RateLimit {
-    /// The time that earns a token.
+    /// The time that is one token.
     interval: Duration,
-    /// What was earned and not used by `counted`; at most [`BURST`].
+    /// The unused time at `counted`; at most [`BURST`].
     credit: Duration,
     counted: Instant,
 }
 
-/// At most the tokens of this time can be used at once.
+/// The tokens of at most this time can be used at once.
 const BURST: Duration = Duration::from_secs(1);
 
 impl RateLimit {

@@ -1,4 +1,5 @@
-//! Connections that peers ask for in forwarding mode: the program decides before anything is answered.
+//! Connections that peers ask for in forwarding mode: the program decides before anything is answered. Called in
+//! `stack/forwarding.rs`: `add` as a SYN without a socket or listener arrives, the rest by calls of the program.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::net::SocketAddr;
@@ -21,9 +22,9 @@ pub struct RequestId(u64);
 pub struct Request {
     /// Its name.
     pub id: RequestId,
-    /// Who asks.
+    /// The peer.
     pub remote: SocketAddr,
-    /// Whom it wants to reach.
+    /// The address that the peer wants to reach.
     pub local: SocketAddr,
     /// The options of its SYN.
     pub options: Options,
@@ -40,12 +41,12 @@ pub(crate) struct Pending {
     pub(crate) arrived: Instant,
 }
 
-/// What a SYN has brought about.
+/// The result of queueing a SYN.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Added {
-    /// The program must be told.
+    /// The program must be notified.
     New,
-    /// The program has been told of this request, or of others that it has not looked at yet.
+    /// The program has been notified of this request, or of others that it has not looked at yet.
     Told,
     /// There is no room; the SYN is ignored.
     Full,
@@ -61,7 +62,7 @@ pub(crate) struct Requests {
     new: VecDeque<RequestId>,
     most: usize,
     count: u64,
-    /// The program has found no request, and must be told of the next one.
+    /// The program has found no request, and must be notified of the next one.
     wants_request: bool,
 }
 
@@ -97,7 +98,7 @@ impl Requests {
         }
     }
 
-    /// The peer has given up.
+    /// The peer has given up: a RST has arrived.
     pub(crate) fn cancel(&mut self, flow: &Flow) {
         if let Some(id) = self.by_flow.get(&(flow.remote, flow.local)).copied() {
             self.take(id);

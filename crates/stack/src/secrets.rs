@@ -1,4 +1,5 @@
-//! What only this host knows, and what is derived from it: initial sequence numbers, cookies, hashes of flows.
+//! The secrets of a host and what is derived from them: initial sequence numbers, cookies, hashes of flows. Used as a connection
+//! starts and as a cookie is made or checked.
 
 use reknit_tcp::segment::Segment;
 use reknit_tcp::{Identity, IsnKey, SeqNum};

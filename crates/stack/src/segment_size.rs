@@ -1,5 +1,6 @@
-//! How large the segments of a connection are: what routers report, with the checks of RFC 5927, paths that drop such reports,
-//! and larger segments again (RFC 4821 §7), because the path may have changed or only failed for a while.
+//! Path MTU discovery of a connection: reports of routers, with the checks of RFC 5927, black holes that drop such reports, and
+//! probes of larger segments (RFC 4821 §7), because the path may have changed or failed only for a while. Called by
+//! `socket/mod.rs` after the connection has processed a segment or a timeout, and for an ICMP message.
 
 use reknit_tcp::{Connection, SeqNum};
 use reknit_units::{Bytes, Duration, Instant};
@@ -7,41 +8,40 @@ use reknit_units::{Bytes, Duration, Instant};
 use crate::options::{LEAST_MTU_V4, LEAST_MTU_V6, mss_for, mtu_for};
 use crate::path_mtus::LIFETIME;
 
-/// What every path should carry (`BASE_PLPMTU` of RFC 8899 §5.1.2), and what the rest carries.
+/// The MTU that nearly every path carries (`BASE_PLPMTU` of RFC 8899 §5.1.2), and the smallest one.
 const BASE_V4: [u16; 2] = [1200, LEAST_MTU_V4];
 const BASE_V6: [u16; 1] = [LEAST_MTU_V6];
-/// How often a segment is sent without an answer before its size is suspected,
+/// How often a segment is sent without an answer before its size is suspected.
 const ATTEMPTS: u16 = 3;
-/// and before it is although segments of this size have passed before.
+/// The same if segments of this size have passed before.
 const ATTEMPTS_AFTER_SUCCESS: u16 = 5;
-/// The first wait after a probe was lost; each next one takes twice as long, up to the time after which larger segments are
-/// tried in any case.
+/// The first wait after a probe was lost. It doubles each time, up to the time after which larger segments are tried in any case.
 const FIRST_WAIT: Duration = Duration::from_secs(10);
 /// The search ends when the largest size that works and the smallest that does not are this close.
 const CLOSE: u16 = 32;
 
-/// What has become known of the path's MTU.
+/// What a connection has learned about its path MTU.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Learned {
     /// The largest packet that the path carries.
     pub(crate) mtu: u16,
-    /// No router has said so: full-sized segments were lost.
+    /// No router has reported it: full-sized segments were lost.
     pub(crate) is_black_hole: bool,
 }
 
-/// What an ICMP message has brought about.
+/// The effect of an ICMP message.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Report {
-    /// Nothing: it claims what cannot be, or what is known.
+    /// None: its claim is not plausible, or known.
     Ignored,
-    /// It may be forged, and counts only if segments are lost.
+    /// It may be forged, and has an effect only if segments are lost.
     Kept,
     /// Segments are smaller now.
     Believed(Learned),
 }
 
-/// An MTU that a router has reported but that may be forged. It is believed if segments are lost, and ends
-/// when what it quotes is acknowledged (RFC 5927 §7.2).
+/// An MTU that a router has reported but that may be forged. It is believed if segments are lost, and forgotten when what it
+/// quotes is acknowledged (RFC 5927 §7.2).
 #[derive(Clone, Copy, Debug)]
 struct Claim {
     mtu: u16,
@@ -59,7 +59,7 @@ pub(crate) struct SegmentSize {
 }
 
 impl SegmentSize {
-    /// For a new connection, whose segments may be limited by what is known of the path.
+    /// For a new connection, whose segments may already be limited by a known path MTU.
     pub(crate) fn new(now: Instant, is_v6: bool, connection: &Connection) -> SegmentSize {
         let is_limited = connection.path_segment_size().is_some();
         SegmentSize { is_v6, claim: None, search: is_limited.then(|| Box::new(Search::starting_at(now + LIFETIME))) }
@@ -105,9 +105,9 @@ impl SegmentSize {
         is_smaller
     }
 
-    /// After a timeout: if full-sized segments are sent again and again without an answer, the path may carry only smaller
-    /// ones, and drop the messages that say so (RFC 4821 §7.7, RFC 8899 §4.3). Then segments become smaller, if
-    /// `detects_black_holes` or a router has claimed so.
+    /// After a timeout: if full-sized segments are sent repeatedly without an answer, the path may carry only smaller ones and
+    /// drop the messages that say so (RFC 4821 §7.7, RFC 8899 §4.3). Then segments become smaller, if `detects_black_holes` or a
+    /// router has claimed so.
     pub(crate) fn on_timeout(
         &mut self,
         now: Instant,
@@ -131,8 +131,8 @@ impl SegmentSize {
         self.reduce(now, connection, mtu, wait).then_some(Learned { mtu, is_black_hole: true })
     }
 
-    /// After each segment that arrives: forgets a claim that has proved wrong, and goes on with the search for larger segments,
-    /// if there is one. Returns a larger MTU that the path carries.
+    /// After each arriving segment: forgets a claim that has proved wrong, and continues the search for larger segments, if there
+    /// is one. Returns a larger MTU that the path carries.
     #[inline]
     pub(crate) fn on_segment(&mut self, now: Instant, connection: &mut Connection) -> Option<Learned> {
         if self.claim.is_some_and(|claim| !connection.is_outstanding(claim.quoted)) {
@@ -157,10 +157,10 @@ impl SegmentSize {
     }
 }
 
-/// The search for the segment size that a connection's path carries. The present one works.
+/// The search for the largest segment size that a connection's path carries. The present one works.
 #[derive(Clone, Copy, Debug)]
 struct Search {
-    /// The smallest size, options included, that does not arrive, as far as is known.
+    /// The smallest size, options included, that is known not to arrive.
     fails: Option<u16>,
     next: Instant,
     wait: Duration,

@@ -1,4 +1,4 @@
-//! The names of sockets.
+//! The names of sockets. `Table::insert` gives a new one to each socket.
 
 /// Names a socket. It is never used for another one.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -12,17 +12,17 @@ impl SocketId {
         SocketId { index, generation }
     }
 
-    /// Where it is in the table.
+    /// Its index in the table.
     pub(crate) fn place(self) -> u32 {
         self.index
     }
 
-    /// How many sockets were in this place before.
+    /// How many sockets had this index before.
     pub(crate) fn generation(self) -> u32 {
         self.generation
     }
 
-    /// A small number for tables beside the stack's. It is used again when the socket is gone.
+    /// A small number, as an index for the caller's tables. It is reused when the socket is gone.
     pub fn index(self) -> usize {
         self.index as usize
     }

@@ -1,12 +1,13 @@
-//! All sockets, with their timers, the buffers that they share, and the queue of those that have something to send.
+//! All sockets, with their timers, the buffers that they share, and the queue of those that have something to send. The
+//! files of `stack/` call it for each packet, timer and call of an application.
 //!
-//! Loads the state of several connections into the cache before their segments are processed. With many connections, the
-//! state of most of them is in no cache. If segments are processed one by one, the processor waits for memory several times
-//! for each: for the bucket of the flow, the entry of the socket, the socket, its algorithms, and its timer. If the state of
-//! many connections is read in one loop, it waits for all of them at the same time.
+//! Prefetches the state of several connections before their segments are processed. With many connections, the state of most
+//! of them is not in the cache. If segments are processed one by one, the processor waits for memory several times for each:
+//! for the bucket of the flow, the entry of the socket, the socket, its algorithms, and its timer. If the state of many
+//! connections is read in one loop, it waits for all of them at the same time.
 //!
-//! `black_box` gets references. A value would be copied on the stack, and a copy in other units than it was stored in waits
-//! until the line has come from memory, which keeps the processor from asking for the next ones.
+//! `black_box` gets references. A value would be copied on the stack, and a load of another size than the store waits for the
+//! line to arrive from memory, which keeps the processor from requesting the next ones.
 
 use std::hint::black_box;
 
@@ -27,9 +28,9 @@ use crate::table::{Slot, Table};
 use crate::time_wait::Waiting;
 use crate::wheel::Wheel;
 
-/// The most connections that are read at once. Their state fits the cache of one core.
+/// The most connections that are prefetched at once. Their state fits in the cache of one core.
 pub(crate) const AHEAD: usize = 32;
-/// The state of fewer sockets than this fits a cache, and is not read ahead.
+/// The state of fewer sockets than this fits in a cache and is not prefetched.
 const FEW: usize = 1024;
 
 /// The sockets of a stack.
@@ -38,19 +39,19 @@ pub(crate) struct Sockets {
     table: Table,
     wheel: Wheel,
     queue: SendQueue,
-    /// For the socket that is busy now.
+    /// Lent to the socket that is busy now.
     buffers: Buffers,
     spare: Spare,
-    /// Sockets that nobody uses, without those in TIME-WAIT.
+    /// The number of sockets without an owner, except for those in TIME-WAIT.
     orphans: usize,
 }
 
-/// What a turn of the send queue has brought.
+/// The result of a turn of the send queue.
 #[derive(Debug)]
 pub(crate) enum Turn {
     /// A segment to send.
     Segment(Transmit),
-    /// The socket at this place has nothing more to send: its owner may have to be told something.
+    /// The socket with this index has nothing more to send, and must be settled (`Stack::settle`).
     Over(u32),
     /// No socket has anything to send.
     Nobody,
@@ -73,7 +74,7 @@ impl Sockets {
         self.table.len()
     }
 
-    /// True if nothing has to be sent or waited for but the ends of TIME-WAIT. Visits all sockets.
+    /// True if nothing has to be sent, and only the ends of TIME-WAIT are waited for. Visits all sockets.
     pub(crate) fn is_idle(&self) -> bool {
         self.queue.is_empty() && self.table.is_idle()
     }
@@ -83,7 +84,7 @@ impl Sockets {
         if self.queue.is_empty() { self.wheel.next() } else { Instant::ZERO }
     }
 
-    /// The place of the socket with this flow.
+    /// The index of the socket with this flow.
     #[inline]
     pub(crate) fn find(&self, flow: &Flow) -> Option<u32> {
         self.table.find(flow)
@@ -114,12 +115,12 @@ impl Sockets {
         self.table.id(index)
     }
 
-    /// All sockets but those in TIME-WAIT without an owner.
+    /// All sockets except for those in TIME-WAIT without an owner.
     pub(crate) fn iter(&self) -> impl Iterator<Item = &Socket> {
         self.table.iter().map(|(_, socket)| socket)
     }
 
-    /// The places of the same.
+    /// The indices of these sockets.
     pub(crate) fn live_places(&self) -> Vec<u32> {
         self.table.iter().map(|(index, _)| index).collect()
     }
@@ -131,7 +132,7 @@ impl Sockets {
         id
     }
 
-    /// The socket may have something to send, or news for its owner.
+    /// The socket may have something to send or an event for its owner: puts it into the send queue.
     pub(crate) fn wake(&mut self, index: u32) {
         if let Some(socket) = self.table.live(index)
             && socket.join_queue()
@@ -140,7 +141,7 @@ impl Sockets {
         }
     }
 
-    /// Segments have arrived for a live socket. Returns what has become known of the path.
+    /// Segments have arrived for a live socket. Returns what it has learned about the path.
     #[inline]
     pub(crate) fn on_segment<'a>(
         &mut self,
@@ -206,19 +207,20 @@ impl Sockets {
         Turn::Nobody
     }
 
-    /// Appends the places of the sockets whose timers are due to `due`.
+    /// Appends the indices of the sockets whose timers are due to `due`.
     pub(crate) fn advance(&mut self, now: Instant, due: &mut Vec<u32>) {
         self.wheel.advance(now, due);
     }
 
-    /// The timer of a live socket is due. Returns what has become known of the path.
+    /// The timer of a live socket is due. Returns what it has learned about the path.
     pub(crate) fn on_timer(&mut self, now: Instant, index: u32, detects_black_holes: bool) -> Option<Learned> {
         let learned = self.table.live(index)?.on_timer(now, detects_black_holes, &mut self.buffers);
         self.wake(index);
         learned
     }
 
-    /// The socket has nothing more to do now: tells its application what it waits for, gives back buffers, and sets its timer.
+    /// The socket has nothing more to do now: notifies its application, returns buffers, and sets its timer. The last step of
+    /// `Stack::settle`.
     #[inline]
     pub(crate) fn rest(&mut self, now: Instant, index: u32, events: &mut Events) {
         let id = self.table.id(index);
@@ -230,7 +232,7 @@ impl Sockets {
         self.wheel.set(index, deadline);
     }
 
-    /// Its application needs the socket no more. If there are `most` such sockets already, it is reset, as Linux does
+    /// The application no longer needs the socket. If there are `most` such sockets already, it is reset, as Linux does
     /// (`tcp_max_orphans`).
     pub(crate) fn close(&mut self, now: Instant, id: SocketId, most: usize) {
         let Some(socket) = self.table.get_mut(id).filter(|socket| !socket.is_orphan()) else { return };
@@ -250,7 +252,7 @@ impl Sockets {
         self.wake(index);
     }
 
-    /// Segments of its flow belong to nothing from now on, and it has no timer.
+    /// Segments of its flow belong to no socket from now on, and it has no timer.
     pub(crate) fn forget_flow(&mut self, index: u32) {
         self.table.forget_flow(index);
         self.wheel.clear(index);
@@ -274,19 +276,19 @@ impl Sockets {
         self.note_spare(index);
     }
 
-    /// Nobody needs the socket any more: it may end when there is no room for another.
+    /// The socket is no longer needed: it may be removed to make room for another.
     pub(crate) fn note_spare(&mut self, index: u32) {
         let Sockets { table, spare, .. } = self;
         spare.add(table.id(index), table.len(), |id| table.is_spare(id));
     }
 
-    /// True if nobody uses some of the sockets.
+    /// True if there is a socket that may be removed.
     pub(crate) fn has_spare(&mut self) -> bool {
         let table = &self.table;
         self.spare.first(|id| table.is_spare(id)).is_some()
     }
 
-    /// Ends the socket that nobody has used for the longest time. False if all are in use.
+    /// Removes the socket that has not been needed for the longest time. False if all are in use.
     pub(crate) fn end_spare(&mut self) -> bool {
         let table = &self.table;
         let Some(id) = self.spare.first(|id| table.is_spare(id)) else { return false };
@@ -324,7 +326,7 @@ impl Sockets {
         self.read_sockets(&sockets[..count]);
     }
 
-    /// Loads the state of the sockets that send next, each time that those it has loaded have had their turn.
+    /// Prefetches the state of the sockets that send next. Called each time that the prefetched ones have had their turn.
     fn read_senders(&mut self) {
         let mut sockets = [0; AHEAD];
         let count = self.queue.next_to_read_ahead(&mut sockets);
@@ -333,7 +335,7 @@ impl Sockets {
         }
     }
 
-    /// Loads the state of `sockets`. Each loop needs what the one before has loaded.
+    /// Prefetches the state of `sockets`. Each loop needs what the one before has loaded.
     pub(crate) fn read_sockets(&self, sockets: &[u32]) {
         if self.table.len() < FEW {
             return;

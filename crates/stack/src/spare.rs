@@ -1,18 +1,18 @@
-//! Sockets that nobody uses any more, which give way when the stack may have no more.
+//! Sockets that are no longer needed and are removed when the stack is at its limit. Added as a socket enters TIME-WAIT or
+//! FIN-WAIT-2 without an owner; asked before a socket is opened.
 
 use std::collections::VecDeque;
 
 use crate::socket_id::SocketId;
 
-/// Sockets that wait for the end of TIME-WAIT, or in FIN-WAIT-2 for a FIN that nobody wants, those that have waited longest
-/// first. Some may have ended.
+/// Sockets in TIME-WAIT, or closed and in FIN-WAIT-2, those that have waited longest first. Some may have ended.
 #[derive(Debug, Default)]
 pub(crate) struct Spare {
     sockets: VecDeque<SocketId>,
 }
 
 impl Spare {
-    /// Nobody uses `socket` any more. Names that are not `valid` any more are forgotten now and then.
+    /// `socket` is no longer needed. Names that are no longer `valid` are removed occasionally.
     pub(crate) fn add(&mut self, socket: SocketId, most: usize, valid: impl Fn(SocketId) -> bool) {
         if self.sockets.len() >= 2 * most.max(32) {
             self.sockets.retain(|socket| valid(*socket));

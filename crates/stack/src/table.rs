@@ -1,4 +1,4 @@
-//! Where sockets are kept: by index, and by flow.
+//! The table of sockets, by index and by flow. Used only by [`crate::sockets`].
 
 use hashbrown::HashTable;
 
@@ -30,7 +30,7 @@ struct Entry {
     slot: Slot,
 }
 
-/// A socket in the table of flows. A part of the hash tells sockets apart without a look at them.
+/// A socket in the table of flows. A part of the hash distinguishes sockets without access to them.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 struct Bucket {
     hash: u32,
@@ -97,7 +97,7 @@ impl Table {
         SocketId::new(index, generation)
     }
 
-    /// Frees the flow of a socket: its segments belong to nothing from now on.
+    /// Frees the flow of a socket: its segments belong to no socket from now on.
     pub(crate) fn forget_flow(&mut self, index: u32) {
         let Some(flow) = self.entries[index as usize].slot.flow() else { return };
         let hash = self.hash(flow);
@@ -115,14 +115,14 @@ impl Table {
         self.vacant.push(index);
     }
 
-    /// Replaces a closed connection by what TIME-WAIT must remember. Its name becomes invalid.
+    /// Replaces a closed connection by the state that TIME-WAIT keeps. Its name becomes invalid.
     pub(crate) fn wait(&mut self, index: u32, waiting: Waiting) {
         let entry = &mut self.entries[index as usize];
         entry.slot = Slot::TimeWait(Box::new(waiting));
         entry.generation = entry.generation.wrapping_add(1);
     }
 
-    /// The sockets that are not in TIME-WAIT, with their places.
+    /// The sockets that are not in TIME-WAIT, with their indices.
     pub(crate) fn iter(&self) -> impl Iterator<Item = (u32, &Socket)> {
         (0..).zip(&self.entries).filter_map(|(index, entry)| match &entry.slot {
             Slot::Live(socket) => Some((index, &**socket)),
@@ -134,7 +134,7 @@ impl Table {
         &mut self.entries[index as usize].slot
     }
 
-    /// The socket at `index`, to look at.
+    /// The socket at `index`, read-only.
     pub(crate) fn peek(&self, index: u32) -> Option<&Socket> {
         match &self.entries.get(index as usize)?.slot {
             Slot::Live(socket) => Some(socket),
@@ -154,7 +154,7 @@ impl Table {
         SocketId::new(index, self.entries[index as usize].generation)
     }
 
-    /// True if nobody uses the socket: it is in TIME-WAIT, or closed and in FIN-WAIT-2.
+    /// True if the socket is no longer needed: it is in TIME-WAIT, or closed and in FIN-WAIT-2.
     pub(crate) fn is_spare(&self, id: SocketId) -> bool {
         let entry = self.entries.get(id.index()).filter(|entry| entry.generation == id.generation());
         match entry.map(|entry| &entry.slot) {

@@ -1,5 +1,5 @@
 //! TIME-WAIT without a connection: answers to old segments (RFC 9293 §3.10.7.4), and new connections on the same flow (RFC
-//! 6191).
+//! 6191). Called by `stack/input.rs` for segments of the flow: first [`may_reuse`] for a SYN, then `on_segment`.
 
 use reknit_tcp::segment::{Flags, Options, Segment, Timestamps};
 use reknit_tcp::{Config, TimeWait};
@@ -19,9 +19,9 @@ pub(crate) struct Waiting {
 /// How an old segment is answered.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Answer {
-    /// In any case: our last acknowledgment was lost. TIME-WAIT begins again.
+    /// Always: our last acknowledgment was lost. TIME-WAIT restarts.
     Again(Transmit),
-    /// Within the limit of answers that any host can trigger.
+    /// Only within the limit of answers that any host can trigger.
     Limited(Transmit),
 }
 

@@ -1,4 +1,5 @@
-//! UDP sockets: what they are bound to, and the datagrams that wait in them.
+//! UDP sockets: what they are bound to, and the datagrams that wait in them. Called by `stack/datagrams.rs`: `deliver` as a
+//! datagram arrives, `poll` when a packet may be sent, the rest by calls of the application.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::net::{IpAddr, SocketAddr};
@@ -10,7 +11,7 @@ use reknit_wire::{Datagram, Endpoints, HOP_LIMIT, datagram_packet_len, encode_da
 use crate::bindings::Bindings;
 use crate::events::{Event, Events};
 
-/// What a datagram in a queue costs besides its bytes.
+/// The memory of a datagram in a queue, in addition to its bytes.
 const OVERHEAD: usize = 96;
 
 /// Names a UDP socket. It is never used for another one.
@@ -39,9 +40,9 @@ impl Default for UdpOptions {
 pub struct Received {
     /// Its length. If the buffer was shorter, the rest of the datagram is lost.
     pub len: usize,
-    /// Who has sent it.
+    /// The sender.
     pub remote: SocketAddr,
-    /// To which address.
+    /// The address that it was sent to.
     pub local: SocketAddr,
 }
 
@@ -50,11 +51,11 @@ pub struct Received {
 pub(crate) enum Bound {
     /// These ports of an address of this host, or of all of them (`0.0.0.0`, `[::]`).
     Ports(IpAddr, RangeInclusive<u16>),
-    /// What no other socket is bound to, of all hosts.
+    /// All addresses and ports, of any host, that no other socket is bound to.
     Rest,
 }
 
-/// Datagrams, and what they count for.
+/// Datagrams, and the memory that they count for.
 #[derive(Debug)]
 struct Queue<T> {
     items: VecDeque<(T, Vec<u8>)>,
@@ -67,7 +68,7 @@ impl<T> Queue<T> {
         Queue { items: VecDeque::new(), bytes: 0, most: most.0 as usize }
     }
 
-    /// False if there is no room. An empty queue takes a datagram of any length.
+    /// False if the queue is full. An empty queue takes a datagram of any length.
     fn has_room(&self, len: usize) -> bool {
         self.items.is_empty() || self.bytes + len + OVERHEAD <= self.most
     }
@@ -86,15 +87,15 @@ impl<T> Queue<T> {
 
 #[derive(Debug)]
 struct Socket {
-    /// None once it is closed, and only sends the rest.
+    /// None once it is closed and only sends what is queued.
     bound: Option<Bound>,
     hop_limit: u8,
     arrived: Queue<Endpoints>,
     /// Whole packets.
     to_send: Queue<()>,
-    /// Its owner has found nothing, and must be told of the next datagram.
+    /// Its owner has found nothing, and must be notified of the next datagram.
     wants_read: bool,
-    /// Its owner has found no room, and must be told when there is some.
+    /// Its owner has found the queue full, and must be notified when it has space.
     wants_write: bool,
 }
 
@@ -105,13 +106,13 @@ pub(crate) struct UdpSockets {
     bindings: Bindings<UdpId>,
     /// The socket for [`Bound::Rest`].
     rest: Option<UdpId>,
-    /// Those with something to send, in turn.
+    /// Sockets with something to send, in round-robin order.
     senders: VecDeque<UdpId>,
     count: u64,
 }
 
 impl UdpSockets {
-    /// True if nobody is bound to any of it.
+    /// True if no socket is bound to any of it.
     pub(crate) fn is_free(&self, bound: &Bound) -> bool {
         match bound {
             Bound::Ports(ip, ports) => self.bindings.is_free(*ip, ports),
@@ -119,7 +120,7 @@ impl UdpSockets {
         }
     }
 
-    /// Adds a socket that is bound to what is free.
+    /// Adds a socket that is bound to free ports. Called after [`UdpSockets::is_free`].
     pub(crate) fn add(&mut self, bound: Bound, options: &UdpOptions) -> UdpId {
         self.count += 1;
         let id = UdpId(self.count);
@@ -165,7 +166,7 @@ impl UdpSockets {
         self.bindings.at(local).or(self.rest)
     }
 
-    /// A datagram has arrived for this socket. False if there is no room for it.
+    /// A datagram has arrived for this socket. False if its queue is full.
     pub(crate) fn deliver(&mut self, id: UdpId, datagram: &Datagram<'_>, events: &mut Events) -> bool {
         let Some(socket) = self.sockets.get_mut(&id) else { return false };
         if !socket.arrived.has_room(datagram.payload.len()) {
@@ -178,7 +179,7 @@ impl UdpSockets {
         true
     }
 
-    /// The next datagram. None if there is none yet; then the owner is told of the next.
+    /// The next datagram. None if there is none yet; then the owner is notified of the next.
     pub(crate) fn receive(&mut self, id: UdpId, into: &mut [u8]) -> Option<Received> {
         let socket = self.sockets.get_mut(&id)?;
         let Some((endpoints, bytes)) = socket.arrived.pop() else {
@@ -190,7 +191,7 @@ impl UdpSockets {
         Some(Received { len: bytes.len(), remote: endpoints.source, local: endpoints.destination })
     }
 
-    /// Sends a datagram. False if there is no room; then the owner is told when there is.
+    /// Queues a datagram. False if the queue is full; then the owner is notified when it has space.
     pub(crate) fn send(&mut self, id: UdpId, endpoints: Endpoints, payload: &[u8]) -> bool {
         let Some(socket) = self.sockets.get_mut(&id) else { return false };
         if !socket.to_send.has_room(datagram_packet_len(payload.len(), endpoints.source.is_ipv6())) {

@@ -1,7 +1,7 @@
-//! Data that did not arrive, or may not have.
+//! Data that may not have arrived. Counted when a connection without an owner ends, and by [`crate::Stack::undelivered`].
 
-/// Connections on which something that was written, or the end of the stream, is not acknowledged by the peer, and the bytes.
-/// Acknowledged data has reached the peer's TCP; whether its application has read it, only that application can tell.
+/// Connections on which written data or the end of the stream is not acknowledged by the peer, and the bytes. Acknowledged
+/// data has reached the peer's TCP; only the peer's application knows whether it has read it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, thiserror::Error)]
 #[error("{bytes} bytes on {connections} connections were not acknowledged")]
 pub struct Undelivered {

@@ -1,9 +1,10 @@
-//! One hierarchical timer wheel for all sockets.
+//! One hierarchical timer wheel for all sockets. `Stack::on_timer` calls `advance`; `Sockets::rest` sets the timer of a socket
+//! that has sent all it can.
 //!
 //! Eight levels of 64 slots; a slot of level 0 is one tick, a slot of each further level as long as all of the level below
-//! it. Setting, moving and removing a timer costs the same however many there are. A timer never fires early, and at most
-//! one tick late. Most deadlines move on with every segment: such a timer stays in its slot, and when that is reached, it
-//! goes to the slot of its last deadline without a look at its socket.
+//! it. The cost of setting, moving and removing a timer does not depend on their number. A timer never fires early, and at
+//! most one tick late. Most deadlines are postponed with every segment: such a timer stays in its slot, and when that slot
+//! is reached, it moves to the slot of its last deadline without access to its socket.
 
 use std::hint::black_box;
 
@@ -13,7 +14,7 @@ use reknit_units::Instant;
 const TICK_SHIFT: u32 = 17;
 const SLOT_BITS: u32 = 6;
 const SLOTS: usize = 1 << SLOT_BITS;
-/// They cover all of `Instant`.
+/// The levels cover all of `Instant`.
 const LEVELS: usize = 8;
 /// An empty slot keeps the memory for this many timers.
 const KEPT: usize = 64;
@@ -23,9 +24,9 @@ const KEPT: usize = 64;
 struct Node {
     /// When it fires; [`NOT_SET`] if it does not.
     due: u64,
-    /// When it is looked at: not after `due`.
+    /// When its slot is reached: not after `due`.
     tick: u64,
-    /// Where it is in the list of its slot.
+    /// Its index in the list of its slot.
     position: u32,
     /// Level and slot, or [`NOWHERE`].
     place: u16,
@@ -38,8 +39,8 @@ const NOWHERE: u16 = u16::MAX;
 #[derive(Debug)]
 pub(crate) struct Wheel {
     nodes: Vec<Node>,
-    /// The timers of each slot, level by level, in lists: the processor can load many of their nodes at once, which are in no
-    /// cache if there are many. Of a linked list it would load one after the other.
+    /// The timers of each slot, level by level, as vectors: the processor can load many of their nodes at once, which are not in
+    /// the cache if there are many. It would load the nodes of a linked list one after the other.
     slots: Vec<Vec<u32>>,
     occupied: [u64; LEVELS],
     /// The tick up to which everything has fired.

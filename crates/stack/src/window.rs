@@ -1,4 +1,4 @@
-//! How the receive window grows.
+//! How the receive window grows: adjusted as the application reads.
 
 use reknit_units::{Bytes, Duration, Instant};
 

@@ -1,4 +1,5 @@
-//! What the application does with its socket.
+//! The calls of the application on its socket. `stack/using.rs` and [`crate::sockets`] call these and then wake the socket if
+//! it has something to send.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -45,7 +46,7 @@ impl Socket {
         if n == 0 { self.nothing_to_read() } else { Ok(n) }
     }
 
-    /// What reading returns if there is no data: the end of the stream, why there will be none, or that there is none yet.
+    /// The result of a read without data: the end of the stream, why there will be no data, or that there is none yet.
     fn nothing_to_read(&mut self) -> Result<usize, Error> {
         let connection = self.stream.connection();
         if connection.is_read_closed() {
@@ -112,7 +113,7 @@ impl Socket {
         self.stream.close();
     }
 
-    /// What arrives is thrown away from now on.
+    /// Arriving data is discarded from now on.
     pub(crate) fn shut_read(&mut self, now: Instant) {
         self.read_shut = true;
         self.discard(now);
@@ -143,7 +144,7 @@ impl Socket {
         is_open
     }
 
-    /// Its listener is gone: it is reset.
+    /// Its listener was closed: resets it.
     pub(crate) fn disown(&mut self, now: Instant) {
         self.stream.abort(now);
         self.owner = Owner::Nobody { until: Instant::NEVER };

@@ -1,5 +1,5 @@
-//! One socket: a connection with its buffers, who owns it, and what its owner waits for. Here is what the network and time do to
-//! it; `calls` has what its application does.
+//! One socket: a connection with its buffers, its owner, and the events that the owner waits for. This file has the events of
+//! the network and of time, which [`crate::sockets`] passes on; `calls` has those of the application.
 
 mod calls;
 
@@ -22,7 +22,7 @@ use crate::segment_size::{Learned, Report, SegmentSize};
 use crate::socket_id::SocketId;
 use crate::window::WindowTuning;
 
-/// A connection on which nothing has happened for this long releases memory that it has not given back,
+/// A connection on which nothing has happened for this long releases memory that it has not returned,
 const IDLE: Duration = Duration::from_secs(2);
 /// and the rest, which late DSACKs may need, after this.
 const LAST_GHOSTS: Duration = Duration::from_secs(70);
@@ -47,14 +47,14 @@ pub(crate) struct Socket {
     /// An ICMP message has reported that the peer cannot be reached: the number of the segment that it quotes. It explains a
     /// timeout, unless that segment is acknowledged after all.
     unreachable: Option<SeqNum>,
-    /// Arriving data is thrown away.
+    /// Arriving data is discarded.
     read_shut: bool,
     is_noted_spare: bool,
     segment_size: SegmentSize,
     /// Plug-ins to use when nothing is outstanding.
     next_plugins: Option<Box<Plugins>>,
     stopwatch: Stopwatch,
-    /// When memory that is not needed any more is released, unless something happens before; set while there is some.
+    /// When memory that is no longer needed is released, unless something happens before; set while there is such memory.
     shrink_at: Instant,
 }
 
@@ -115,7 +115,7 @@ impl Socket {
         self.is_orphan() && self.state() == State::FinWait2
     }
 
-    /// True once: when the socket is first seen to be used by nobody.
+    /// True once: when [`Socket::is_spare`] is first seen.
     pub(crate) fn becomes_spare(&mut self) -> bool {
         let is_new = self.is_spare() && !self.is_noted_spare;
         self.is_noted_spare |= is_new;
@@ -131,7 +131,7 @@ impl Socket {
         self.stream.connection().state()
     }
 
-    /// What must be remembered, if the connection is in TIME-WAIT.
+    /// The state that TIME-WAIT keeps, if the connection is in it.
     pub(crate) fn time_wait(&self) -> Option<TimeWait> {
         self.stream.connection().time_wait()
     }
@@ -146,26 +146,26 @@ impl Socket {
         self.hop_limit
     }
 
-    /// Notes that it goes to the send queue. False if it is there.
+    /// Notes that it is put into the send queue. False if it is already there.
     pub(crate) fn join_queue(&mut self) -> bool {
         !std::mem::replace(&mut self.is_queued, true)
     }
 
-    /// Reads the memory that almost every call needs, so that it is in the cache then.
+    /// Prefetches the state that almost every call needs.
     pub(crate) fn read_ahead(&self) {
         self.stream.read_ahead();
         black_box(&(self.owner, self.flow.remote.port(), self.stopwatch, self.tuning.window(), self.shrink_at));
     }
 
-    /// The same for the algorithms, after [`Socket::read_ahead`].
+    /// The same for the algorithms. Called after [`Socket::read_ahead`].
     pub(crate) fn read_algorithms_ahead(&self) {
         self.stream.read_algorithms_ahead();
     }
 }
 
-/// What the network and time do.
+/// Events of the network and of time.
 impl Socket {
-    /// A segment has arrived, or several that were joined, with their payloads. Returns what has become known of the path.
+    /// A segment has arrived, or several that were coalesced, with their payloads. Returns what it shows about the path.
     #[inline]
     pub(crate) fn on_segment<'a>(
         &mut self,
@@ -211,7 +211,7 @@ impl Socket {
         }
     }
 
-    /// Its timer fires. Returns what has become known of the path.
+    /// Its timer fires. Returns what it shows about the path.
     pub(crate) fn on_timer(
         &mut self,
         now: Instant,
@@ -245,7 +245,7 @@ impl Socket {
         Some(Transmit { endpoints: self.flow.endpoints(), hop_limit: self.hop_limit, segment })
     }
 
-    /// Uses the plug-ins that wait for that, once nothing is outstanding. True if it does.
+    /// Installs new plug-ins once nothing is outstanding. True if it does. The first step of `Stack::settle`.
     #[inline]
     pub(crate) fn replace_plugins(&mut self, now: Instant) -> bool {
         let Some(plugins) = self.next_plugins.take() else { return false };
@@ -253,7 +253,7 @@ impl Socket {
         self.next_plugins.is_none()
     }
 
-    /// Notes what keeps the socket from sending more from now on.
+    /// Notes what limits the socket from now on. Called after it has sent all it can.
     #[inline]
     pub(crate) fn note_limit(&mut self, now: Instant) {
         self.stopwatch.set(now, self.stream.connection().send_limit(), self.interest.wants_write());
@@ -264,7 +264,7 @@ impl Socket {
         self.interest.take_connected()
     }
 
-    /// Tells the application what it waits for. True if the socket must be asked for segments again.
+    /// Notifies the application of the events that it waits for. True if the socket must be polled for segments again.
     #[inline]
     pub(crate) fn notify(&mut self, now: Instant, id: SocketId, events: &mut Events) -> bool {
         if self.owner != Owner::Application {
@@ -292,7 +292,7 @@ impl Socket {
         false
     }
 
-    /// Tells the application, once, that the connection has ended.
+    /// Notifies the application, once, that the connection has ended.
     pub(crate) fn notify_closed(&mut self, id: SocketId, events: &mut Events) {
         if self.owner != Owner::Application || !self.interest.take_closed() {
             return;
@@ -327,7 +327,7 @@ impl Socket {
         (bytes > 0 || is_open && !self.is_delivered()).then_some(bytes)
     }
 
-    /// Gives back buffers that are empty; when its timer must fire.
+    /// Returns empty buffers, and the time at which its timer must fire. Called after [`Socket::notify`].
     #[inline]
     pub(crate) fn rest(&mut self, now: Instant, buffers: &mut Buffers) -> Instant {
         let mut deadline = self.stream.connection().deadline();
@@ -362,7 +362,7 @@ impl Socket {
         self.stream.set_send_buffer(limit);
     }
 
-    /// Throws away what has arrived for an application that reads no more.
+    /// Discards data that has arrived for an application that no longer reads.
     fn discard(&mut self, now: Instant) {
         let mut rest = [0; 2048];
         while self.stream.connection().readable() > Bytes::ZERO && self.state() != State::Closed {

@@ -1,4 +1,4 @@
-//! UDP, ICMP echo, fragments: what is no segment of TCP.
+//! UDP, ICMP echo and fragments: packets other than TCP segments. `Stack::on_packet` calls `on_other` for each.
 
 use std::net::{IpAddr, SocketAddr};
 use std::ops::RangeInclusive;
@@ -15,9 +15,9 @@ use crate::fragments::Reassembly;
 use crate::requests::RequestId;
 use crate::udp::{Bound, Received, UdpId, UdpOptions};
 
-/// What packets bring.
+/// Arriving packets, packets to send, and time.
 impl Stack {
-    /// Processes an IP packet that is no whole segment of TCP: a UDP datagram, an ICMP message, or a fragment.
+    /// Processes an IP packet that is not a whole TCP segment: a UDP datagram, an ICMP message, or a fragment.
     pub fn on_other(&mut self, now: Instant, packet: &[u8]) {
         match Fragment::read(packet) {
             Some(fragment) => self.on_fragment(now, packet, &fragment),
@@ -87,7 +87,7 @@ impl Stack {
         *(if is_sent { &mut counters.icmp_sent } else { &mut counters.icmp_withheld }) += 1;
     }
 
-    /// Gives up packets whose fragments have not all arrived (RFC 1122 §3.3.2).
+    /// Drops packets whose fragments have not all arrived in time (RFC 1122 §3.3.2). The first step of `Stack::on_timer`.
     pub(super) fn expire_fragments(&mut self, now: Instant) {
         while let Some(expired) = self.fragments.expire(now) {
             self.counters.reassembly_timeouts += 1;
@@ -125,7 +125,7 @@ impl Stack {
     }
 }
 
-/// What applications call.
+/// Calls of applications.
 impl Stack {
     /// Binds a UDP socket to an address of this host, to `0.0.0.0` for all of IPv4, or to `[::]` for all of both families; port 0
     /// is any free one.
@@ -211,8 +211,8 @@ impl Stack {
     /// it from the first that fits. Datagrams are not fragmented.
     ///
     /// # Errors
-    /// [`Error::WouldBlock`] if there is no room: [`crate::Event::UdpWritable`] follows. If an address does not fit, or the
-    /// datagram is too long for the interface.
+    /// [`Error::WouldBlock`] if the send buffer is full: [`crate::Event::UdpWritable`] follows. If an address is not possible, or
+    /// the datagram is too long for the interface.
     pub fn send_udp(
         &mut self,
         id: UdpId,
@@ -264,7 +264,7 @@ impl Stack {
         }
     }
 
-    /// Closes a UDP socket. What it has sent leaves, what has arrived is dropped.
+    /// Closes a UDP socket. Datagrams in its send queue are still sent; those that have arrived are dropped.
     pub fn close_udp(&mut self, id: UdpId) {
         self.udp.remove(id);
     }

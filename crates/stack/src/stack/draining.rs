@@ -1,4 +1,4 @@
-//! Whether everything that applications have written has arrived, and the end of a host.
+//! Whether everything that applications have written has arrived, and the shutdown of a host. Called by applications.
 
 use reknit_tcp::State;
 use reknit_units::Instant;
@@ -25,12 +25,12 @@ impl Stack {
         total
     }
 
-    /// True if something can still be delivered that is not. Visits all sockets.
+    /// True if undelivered data can still be delivered. Visits all sockets.
     pub fn is_delivering(&self) -> bool {
         self.sockets.iter().any(|socket| socket.undelivered().is_some() && socket.state() != State::Closed)
     }
 
-    /// Ends everything in order: listeners are gone, and every connection sends what was written and then its end.
+    /// Shuts everything down in order: closes the listeners, and every connection sends the remaining data and then its FIN.
     pub fn finish_all(&mut self, now: Instant) {
         for listener in self.listeners.ids() {
             self.unlisten(now, listener);

@@ -1,4 +1,5 @@
-//! Connections to any address: the program takes, refuses or ignores what peers ask for.
+//! Connections to any address: the program takes, refuses or ignores what peers ask for. `input.rs` calls `on_request` for a
+//! SYN without a socket or listener; the rest are calls of the program, later.
 
 use reknit_tcp::{Segment, SeqNum, reset_for};
 use reknit_units::Instant;
@@ -17,7 +18,7 @@ use crate::socket_id::SocketId;
 impl Stack {
     /// A SYN for an address and port on which nobody listens.
     pub(super) fn on_request(&mut self, now: Instant, flow: Flow, arrived: &Decoded<'_>, above: Option<SeqNum>) {
-        // Data in a SYN is sent again once the connection is open.
+        // The peer retransmits the data of a SYN once the connection is open.
         let syn = Segment { len: 0, ..arrived.segment };
         let pending = Pending { flow, hop_limit: arrived.hop_limit, syn, above, arrived: now };
         match self.requests.add(now, pending) {
@@ -28,7 +29,7 @@ impl Stack {
     }
 
     /// The next connection that a peer asks for, to an address and port on which nobody listens. None if there is none:
-    /// [`crate::Event::Requested`] tells of the next. Only with [`crate::Options::most_requests`].
+    /// [`crate::Event::Requested`] signals the next. Only with [`crate::Options::most_requests`].
     ///
     /// The peer waits until the program decides; after a minute the request is forgotten.
     pub fn next_request(&mut self) -> Option<Request> {
@@ -38,7 +39,8 @@ impl Stack {
     /// Takes a connection: its SYN is answered now. [`crate::Event::Connected`] or [`crate::Event::Closed`] follows.
     ///
     /// # Errors
-    /// [`Error::NoSocket`] if the peer has given up; if an option is not valid; if there is no room.
+    /// [`Error::NoSocket`] if the peer has given up; [`Error::InUse`] if the addresses have a socket by now; [`Error::Full`] if
+    /// the stack is at its limit; if an option is not valid.
     pub fn accept_request(&mut self, now: Instant, id: RequestId, options: &SocketOptions) -> Result<SocketId, Error> {
         options.config.check()?;
         if !self.can_make_room() {

@@ -1,4 +1,4 @@
-//! ICMP messages, with the checks of RFC 5927.
+//! ICMP messages about connections, with the checks of RFC 5927. Called by `on_other` for each ICMP message but echo requests.
 
 use reknit_units::Instant;
 use reknit_wire::{Icmp, IcmpKind};
@@ -20,7 +20,7 @@ impl Stack {
         *counter += 1;
     }
 
-    /// True if the message changes something.
+    /// True if the message has an effect.
     fn take_icmp(&mut self, now: Instant, index: u32, icmp: &Icmp) -> bool {
         let Some(socket) = self.sockets.live(index) else { return false };
         if !socket.connection().is_outstanding(icmp.seq) {

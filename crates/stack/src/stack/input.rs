@@ -1,4 +1,5 @@
-//! Arriving segments: which socket they belong to, and what happens to those that belong to none.
+//! Arriving segments: which socket they belong to, and what happens to those that belong to none. The first step of every
+//! segment: then the socket processes it, or `opening.rs`, `forwarding.rs` or a RST answers it.
 
 use reknit_tcp::segment::Flags;
 use reknit_tcp::{Segment, SeqNum, reset_for};
@@ -12,7 +13,7 @@ use crate::table::Slot;
 use crate::time_wait::{Answer, may_reuse};
 
 impl Stack {
-    /// Loads the state of the connections of `segments`, of which the first 32 count, into the cache. Changes nothing else.
+    /// Prefetches the state of the connections of `segments`, of which the first 32 count. Changes nothing.
     ///
     /// With thousands of connections, a batch of segments is processed faster if it is passed to this method before
     /// [`Stack::on_segment`] is called for each of them.
@@ -20,7 +21,7 @@ impl Stack {
         self.sockets.read_ahead(segments);
     }
 
-    /// Processes an IP packet. What is none of TCP, UDP and ICMP, or is damaged, is ignored.
+    /// Processes an IP packet. Damaged packets and protocols other than TCP, UDP and ICMP are ignored.
     pub fn on_packet(&mut self, now: Instant, packet: &[u8]) {
         match Decoded::read(packet) {
             Ok(decoded) => self.on_segment(now, &decoded),
@@ -28,8 +29,8 @@ impl Stack {
         }
     }
 
-    /// Processes several segments that follow each other as one. `joined` has the header that they would have as one, and
-    /// `payloads` are theirs.
+    /// Processes several consecutive segments as one, like GRO. `joined` has the header of the coalesced segment, and `payloads`
+    /// are the payloads of the single ones.
     pub fn on_joined<'a>(
         &mut self,
         now: Instant,
@@ -46,7 +47,7 @@ impl Stack {
         }
     }
 
-    /// Processes a segment. Several that a device has joined count as one.
+    /// Processes a segment. A segment that a device has coalesced from several (GRO) counts as one.
     pub fn on_segment(&mut self, now: Instant, arrived: &Decoded<'_>) {
         let flow = Flow::of_arrival(arrived.endpoints);
         let is_from_outside = !self.is_local(flow.remote.ip()) && flow.is_between_hosts();
@@ -83,7 +84,8 @@ impl Stack {
     }
 
     /// If the segment is the SYN of a new connection on the flow of one in TIME-WAIT (RFC 6191 §2), ends the old one, whose
-    /// application may still hold its socket. Returns the number after which the new one's sequence numbers begin.
+    /// application may still hold its socket. Returns the number after which the new one's sequence numbers begin. Called
+    /// before the segment is delivered to the socket of its flow.
     fn end_for_syn(&mut self, index: u32, flow: &Flow, segment: &Segment) -> Option<SeqNum> {
         if !segment.flags.has(Flags::SYN) || segment.flags.has(Flags::ACK) {
             return None;
@@ -116,7 +118,8 @@ impl Stack {
         }
     }
 
-    /// The segment belongs to no connection: it opens one, whose sequence numbers begin after `above`, or is refused.
+    /// The segment belongs to no connection: it opens one, whose sequence numbers begin after `above`, or is refused. Called
+    /// after the socket was looked for.
     fn on_stray(&mut self, now: Instant, flow: Flow, arrived: &Decoded<'_>, above: Option<SeqNum>) {
         let segment = &arrived.segment;
         if segment.flags.has(Flags::RST) {

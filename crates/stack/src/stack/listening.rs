@@ -1,4 +1,4 @@
-//! What applications call to listen and accept.
+//! The calls of applications to listen and accept.
 
 use std::net::{IpAddr, SocketAddr};
 use std::ops::RangeInclusive;
@@ -14,7 +14,7 @@ use crate::socket_id::SocketId;
 
 impl Stack {
     /// Listens on `local`: an address of this host, `0.0.0.0` for all of IPv4, or `[::]` for all of both families. A listener on
-    /// `0.0.0.0` may stand next to one on `[::]`, which then gets IPv6 only. The addresses of IPv4 connections are IPv4.
+    /// `0.0.0.0` may exist together with one on `[::]`, which then gets IPv6 only. The addresses of IPv4 connections are IPv4.
     ///
     /// # Errors
     /// If the address is in use or not one of this host, or an option is invalid.
@@ -55,7 +55,7 @@ impl Stack {
         self.listeners.get(id).map(Listener::local)
     }
 
-    /// Takes the next established connection. None if there is none: [`crate::Event::Acceptable`] tells of the next.
+    /// Takes the next established connection. None if there is none: [`crate::Event::Acceptable`] signals the next.
     pub fn accept(&mut self, id: ListenerId) -> Option<SocketId> {
         let socket = self.listeners.get_mut(id)?.accept()?;
         if let Ok(accepted) = self.sockets.get_mut(socket) {

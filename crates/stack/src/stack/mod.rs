@@ -1,9 +1,8 @@
 //! The stack itself: its parts, time, and events.
 //!
-//! The parts keep their fields to themselves. The files of this folder let them work together, each for one kind of call:
-//! `input`, `icmp` and `datagrams` for packets, `opening` for SYNs, `output` for segments to send and time, `settle` for what these have
-//! changed, `listening`, `using`, `forwarding` and `draining` for
-//! applications.
+//! The fields of the parts are private. The files of this folder combine the parts, each for one kind of call: `input`, `icmp`
+//! and `datagrams` for packets, `opening` for SYNs, `output` for segments to send and time, `settle` for a socket that has
+//! sent all it can, `listening`, `using`, `forwarding` and `draining` for applications.
 
 mod datagrams;
 mod draining;
@@ -42,10 +41,10 @@ use crate::udp::UdpSockets;
 
 /// Many TCP connections and UDP sockets, without I/O, clock or randomness.
 ///
-/// Packets go in with [`Stack::on_packet`], or segments with [`Stack::on_segment`], datagrams with [`Stack::on_datagram`] and the
-/// rest with [`Stack::on_other`]. After every call that changes something, ask [`Stack::poll_packet`] for packets until there are
-/// none, or [`Stack::poll`] for segments and [`Stack::poll_other`] for the rest, then [`Stack::next_event`] for events until there are none, and
-/// call [`Stack::on_timer`] at [`Stack::deadline`].
+/// Pass packets to [`Stack::on_packet`], or segments to [`Stack::on_segment`], datagrams to [`Stack::on_datagram`] and other
+/// packets to [`Stack::on_other`]. After every call that changes something, poll [`Stack::poll_packet`] until there are no more
+/// packets (or [`Stack::poll`] for segments and [`Stack::poll_other`] for other packets), then [`Stack::next_event`] until there
+/// are no more events, and call [`Stack::on_timer`] at [`Stack::deadline`].
 #[derive(Debug)]
 pub struct Stack {
     options: Options,
@@ -61,7 +60,7 @@ pub struct Stack {
     answers: Answers,
     events: Events,
     counters: Counters,
-    /// The packet that was sent last was one of [`Stack::poll_other`].
+    /// [`Stack::poll_packet`] last began with [`Stack::poll_other`].
     was_other: bool,
     /// The options that were prepared last: most sockets use the same.
     last_prepared: Option<Arc<Prepared>>,
@@ -125,7 +124,7 @@ impl Stack {
         }
     }
 
-    /// What was counted so far.
+    /// The counters.
     pub fn counters(&self) -> &Counters {
         &self.counters
     }
@@ -135,7 +134,7 @@ impl Stack {
         self.sockets.len()
     }
 
-    /// True if nothing has to be sent or waited for but the ends of TIME-WAIT.
+    /// True if nothing has to be sent, and only the ends of TIME-WAIT are waited for.
     pub fn is_finished(&self) -> bool {
         self.answers.is_empty() && !self.has_other() && self.sockets.is_idle()
     }
@@ -165,7 +164,8 @@ impl Stack {
         self.sockets.len() < self.options.most_sockets || self.sockets.has_spare()
     }
 
-    /// True if there may be one more socket. If there are too many, one in TIME-WAIT or FIN-WAIT-2 that nobody uses ends.
+    /// True if there may be one more socket. At the limit, removes one in TIME-WAIT or FIN-WAIT-2 that is no longer needed.
+    /// Called just before a socket is inserted.
     fn make_room(&mut self) -> bool {
         self.sockets.len() < self.options.most_sockets || self.sockets.end_spare()
     }
@@ -180,7 +180,7 @@ impl Stack {
         prepared
     }
 
-    /// Remembers what a connection has found out about the path to its peer.
+    /// Remembers what a connection has learned about the path to its peer.
     fn remember(&mut self, now: Instant, peer: IpAddr, learned: Learned) {
         self.path_mtus.set(now, peer, learned.mtu);
         self.counters.black_holes += u64::from(learned.is_black_hole);

@@ -1,4 +1,5 @@
-//! Passive opens: a SYN reaches a listener, with the backlog and beyond it.
+//! Passive opens: a SYN, or the answer to a SYN cookie, reaches a listener. Called by `input.rs` for segments without a
+//! connection, and by `forwarding.rs` when the program takes a connection.
 
 use std::sync::Arc;
 
@@ -43,7 +44,7 @@ impl Stack {
         self.open_passively(now, flow, &prepared, Owner::HalfOpen(id), arrived, above);
     }
 
-    /// Answers a SYN with a connection. Its sequence numbers begin after `above`.
+    /// Answers a SYN with a connection. Its sequence numbers begin after `above`. Called after the SYN was admitted.
     pub(super) fn open_passively(
         &mut self,
         now: Instant,
@@ -68,7 +69,7 @@ impl Stack {
         self.sockets.insert(Socket::new(now, stream, flow, owner, prepared.clone()))
     }
 
-    /// Gives a new connection what it must know from outside: what is known of the path, and secret bits.
+    /// Gives a new connection the path MTU, if it is known, and secret bits. Called before its first segment.
     pub(super) fn start(&mut self, now: Instant, stream: &mut Stream, flow: &Flow) {
         stream.set_secret(self.secrets.of_connection(flow));
         if let Some(mtu) = self.path_mtus.get(now, flow.remote.ip()) {
@@ -101,14 +102,14 @@ impl Stack {
         self.answers.push(Transmit { endpoints: flow.endpoints(), hop_limit: HOP_LIMIT, segment });
     }
 
-    /// A segment without a connection may answer a cookie. True if it does; it is then dealt with.
+    /// A segment without a connection may answer a cookie. True if it does; it is then processed.
     pub(super) fn on_cookie(&mut self, now: Instant, id: ListenerId, flow: Flow, arrived: &Decoded<'_>) -> bool {
         let Some(listener) = self.listeners.get(id).filter(|listener| listener.expects_cookies(now)) else {
             return false;
         };
         let Some(syn) = self.secrets.check_cookie(now, &flow, &arrived.segment) else { return false };
         if listener.is_full() || !self.make_room() {
-            // The peer believes that it is connected; it sends again what is ignored now.
+            // The peer believes that it is connected, and will retransmit what is ignored now.
             self.counters.queue_overflows += 1;
             return true;
         }

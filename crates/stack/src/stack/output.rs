@@ -1,4 +1,4 @@
-//! Segments to send, and time.
+//! Segments to send, and time. Called by the owner of the stack after every other call, and at [`Stack::deadline`].
 
 use reknit_units::Instant;
 use reknit_wire::encode_with;
@@ -27,7 +27,7 @@ impl Stack {
         }
     }
 
-    /// The next packet to send, in `packet`. False if there is nothing to send now. Segments take turns with everything else.
+    /// The next packet to send, in `packet`. False if there is nothing to send now. Segments alternate with other packets.
     pub fn poll_packet(&mut self, now: Instant, packet: &mut Vec<u8>) -> bool {
         self.was_other = !self.was_other;
         if self.was_other {

@@ -1,4 +1,5 @@
-//! What the state of a socket means for its owner, once it has sent everything for now.
+//! What the state of a socket means for its owner. `Stack::poll` calls `settle` for each socket of the send queue once it has
+//! sent all it can, which is after every segment, timer and call that has woken it.
 
 use reknit_tcp::State;
 use reknit_units::Instant;
@@ -8,7 +9,7 @@ use crate::events::Event;
 use crate::owner::Owner;
 
 impl Stack {
-    /// A socket has sent everything for now: tells its owner what is new, and sets its timer.
+    /// A socket has sent all it can for now: notifies its owner, and sets its timer.
     pub(super) fn settle(&mut self, now: Instant, index: u32) {
         let Some(socket) = self.sockets.live(index) else { return };
         if socket.replace_plugins(now) {
@@ -54,7 +55,7 @@ impl Stack {
         }
     }
 
-    /// The connection has ended. Its application, if it has one, still reads what has arrived, and the reason.
+    /// The connection has ended. Its application, if it has one, can still read what has arrived, and the reason.
     pub(super) fn on_closed(&mut self, index: u32) {
         let id = self.sockets.id(index);
         let Some(socket) = self.sockets.live(index) else { return };

@@ -1,4 +1,4 @@
-//! What applications call to connect, and to use a socket.
+//! The calls of applications to connect, and to use a socket.
 
 use std::net::SocketAddr;
 
@@ -18,7 +18,7 @@ use crate::socket_id::SocketId;
 /// Which direction to shut down.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Shutdown {
-    /// What arrives is thrown away from now on.
+    /// Arriving data is discarded from now on.
     Read,
     /// The peer gets a FIN after everything that was written.
     Write,
@@ -31,7 +31,7 @@ impl Stack {
     /// stack chooses its first address of the same family and a port (RFC 6056); with port 0 only the port.
     ///
     /// # Errors
-    /// If an address does not fit, or nothing is free.
+    /// If an address is not possible, or no port or socket is free.
     pub fn connect(
         &mut self,
         now: Instant,
@@ -96,7 +96,7 @@ impl Stack {
         self.sockets.get_mut(id)?.peek(into)
     }
 
-    /// Writes as much of `bytes` as fits the send buffer; returns how many. Data that is written before the connection is
+    /// Writes as much of `bytes` as fits in the send buffer; returns how many. Data that is written before the connection is
     /// established waits.
     ///
     /// # Errors
@@ -129,8 +129,8 @@ impl Stack {
         Ok(())
     }
 
-    /// The application needs the socket no more. What was written is still sent, as [`Linger`] says. If data has arrived
-    /// and was not read, or arrives later, the peer gets a RST (RFC 2525 §2.17): it must not believe that it was read.
+    /// The application no longer needs the socket. Written data is still sent, as [`Linger`] says. If data has arrived and was
+    /// not read, or arrives later, the peer gets a RST (RFC 2525 §2.17): it must not believe that the data was read.
     pub fn close(&mut self, now: Instant, id: SocketId) {
         self.sockets.close(now, id, self.options.most_orphans);
     }
@@ -145,7 +145,7 @@ impl Stack {
     }
 
     /// Changes options of the engine while the socket is open: Nagle's algorithm, keep-alive, user timeout, receive buffer
-    /// and others. What the handshake has agreed on stays.
+    /// and others. Options that the handshake negotiated do not change.
     ///
     /// # Errors
     /// Names the option with an invalid value.
@@ -166,7 +166,7 @@ impl Stack {
         Ok(())
     }
 
-    /// Changes the options of the socket that do not concern the engine.
+    /// Changes what happens to unacknowledged data when the socket is closed.
     ///
     /// # Errors
     /// If there is no such socket.
