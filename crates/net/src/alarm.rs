@@ -1,4 +1,4 @@
-//! Wakes the driver at a time.
+//! The timer that wakes the driver at its next deadline.
 
 #[cfg(feature = "fd")]
 mod kernel;
@@ -12,15 +12,15 @@ use crate::io::PacketIo;
 
 /// A timer.
 pub(crate) enum Alarm {
-    /// To within tens of microseconds. The runtime's timers count milliseconds, in each of which a path of 10 Gbit/s carries
-    /// 800 segments: too coarse for pacing.
+    /// Precise to tens of microseconds. The runtime's timers have a resolution of a millisecond, in which a path of 10 Gbit/s
+    /// carries 800 segments: too coarse for pacing.
     #[cfg(feature = "fd")]
     Kernel(kernel::Alarm),
     Runtime,
 }
 
 impl Alarm {
-    /// For a driver that carries packets with `io`.
+    /// For a driver that uses `io`.
     #[cfg_attr(not(feature = "fd"), expect(clippy::unnecessary_wraps, reason = "a timer of the kernel can fail"))]
     pub(crate) fn new(io: &impl PacketIo) -> io::Result<Alarm> {
         #[cfg(feature = "fd")]

@@ -74,7 +74,7 @@ impl Builder {
         self
     }
 
-    /// Whether the device joins segments and leaves out checksums. On by default.
+    /// Whether the device coalesces segments and leaves out checksums (GRO, TSO). On by default.
     #[cfg(feature = "tun")]
     #[must_use]
     pub fn offload(mut self, offload: bool) -> Builder {
@@ -105,24 +105,24 @@ impl Builder {
         self
     }
 
-    /// Lets peers connect to any address and port: [`TcpForwarder`](crate::TcpForwarder) gets those on which nobody listens. At
-    /// most `most_requests` wait for a decision at the same time; further SYNs are ignored.
+    /// Lets peers connect to any address and port: [`TcpForwarder`](crate::TcpForwarder) gets connections to ports without a
+    /// listener. At most `most_requests` wait for a decision at the same time; further SYNs are ignored.
     #[must_use]
     pub fn forward(mut self, most_requests: usize) -> Builder {
         self.stack.most_requests = most_requests;
         self
     }
 
-    /// How long a network that is dropped, or whose runtime ends, may take to deliver what was written: 30 s by default. Zero
-    /// loses it.
+    /// How long a network that is dropped, or whose runtime ends, may take to deliver written data: 30 s by default. With zero
+    /// the data is lost.
     #[must_use]
     pub fn drain_limit(mut self, limit: std::time::Duration) -> Builder {
         self.drain_limit = from_std(limit);
         self
     }
 
-    /// The secret that sequence numbers, ports and cookies are derived from, for runs that must be repeatable. Without it, each
-    /// network has a random one.
+    /// The secret from which sequence numbers, ports and cookies are derived, for repeatable runs. Without it, each network has a
+    /// random one.
     #[must_use]
     pub fn secret(mut self, secret: [u8; 32]) -> Builder {
         self.secret = Some(secret);
@@ -151,8 +151,8 @@ impl Builder {
         self.start_on(device)
     }
 
-    /// Starts on something that carries packets: a [`Device`](crate::Device) that exists, for instance. Its MTU counts. The driver
-    /// is a task of the current tokio runtime, which must have timers (`enable_time` or `enable_all`).
+    /// Starts on existing packet I/O, for example a [`Device`](crate::Device), whose MTU is used. The driver is a task of the
+    /// current tokio runtime, which must have timers (`enable_time` or `enable_all`).
     ///
     /// # Errors
     /// If there is no runtime, or an option is not valid.
@@ -187,7 +187,7 @@ fn random() -> io::Result<[u8; 32]> {
     Ok(secret)
 }
 
-/// An error, instead of a panic, without a tokio runtime.
+/// Returns an error, instead of a panic, if there is no tokio runtime.
 pub(crate) fn check_runtime() -> io::Result<()> {
     tokio::runtime::Handle::try_current().map(drop).map_err(|_| {
         io::Error::other("there is no tokio runtime here; call this from async code, or after `Runtime::enter`")

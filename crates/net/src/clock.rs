@@ -3,7 +3,7 @@
 use reknit_units::{Duration, Instant};
 use tokio::time::Instant as Tokio;
 
-/// A monotonic clock. It starts an hour after the origin of time, because some of the stack's times look back.
+/// A monotonic clock. It starts an hour after the origin of time, because the stack computes some times before the present.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Clock {
     origin: Tokio,

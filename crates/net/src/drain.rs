@@ -1,23 +1,24 @@
-//! The end of a network: what is still delivered, and how long that may take.
+//! The end of a network: what is still delivered, and how long that may take. The driver calls it after each batch once an end
+//! has begun.
 
 use reknit_stack::{Stack, Undelivered};
 use reknit_units::{Duration, Instant};
 
-/// How often it is checked whether everything is delivered: this visits all sockets.
+/// How often to check whether everything is delivered, which visits all sockets.
 const CHECK: Duration = Duration::from_millis(5);
-/// After everything is delivered, a network that nobody uses any more waits this long for its peers to close.
+/// After everything is delivered, a network without handles waits this long for its peers to close.
 const FAREWELL: Duration = Duration::from_secs(5);
 
-/// Data that is being delivered before an end.
+/// Data that is being delivered before the end.
 #[derive(Clone, Copy, Debug)]
 struct Draining {
     until: Instant,
     next_check: Instant,
-    /// What the stack had counted at the beginning.
+    /// What the stack had counted as undelivered at the beginning.
     before: Undelivered,
 }
 
-/// How far the end of a network has come.
+/// The progress of the end of a network.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Drain {
     draining: Option<Draining>,
@@ -58,7 +59,7 @@ impl Drain {
         self.draining = None;
     }
 
-    /// Looks whether everything is delivered. True once, when there is a result.
+    /// Checks whether everything is delivered. True once, when there is a result.
     pub(crate) fn check(&mut self, now: Instant, stack: &mut Stack) -> bool {
         let Some(draining) = self.draining.as_mut().filter(|draining| now >= draining.next_check) else { return false };
         draining.next_check = now + CHECK;
@@ -81,7 +82,7 @@ impl Drain {
         now >= until || stack.is_finished()
     }
 
-    /// When the driver must look again.
+    /// When the driver must check again.
     pub(crate) fn deadline(&self) -> Instant {
         let check = self.draining.map_or(Instant::NEVER, |draining| draining.next_check);
         check.min(self.abandoned.unwrap_or(Instant::NEVER))

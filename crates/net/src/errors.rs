@@ -1,4 +1,4 @@
-//! Errors of the stack as those of the standard library.
+//! Converts errors of the stack to those of the standard library.
 
 use std::io;
 

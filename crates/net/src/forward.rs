@@ -11,7 +11,7 @@ use crate::errors::to_io;
 use crate::network::{Handle, Network};
 use crate::stream::TcpStream;
 
-/// Gets the connections that peers ask for, to any address and port on which nobody listens, of a [`Network`] that forwards
+/// Gets the connections that peers ask for to any address and port without a listener, on a [`Network`] that forwards
 /// ([`Builder::forward`](crate::Builder::forward)).
 ///
 /// ```no_run
@@ -38,7 +38,7 @@ pub struct TcpForwarder {
 }
 
 impl TcpForwarder {
-    /// Of this network.
+    /// The forwarder of this network.
     pub fn new(network: &Network) -> TcpForwarder {
         TcpForwarder { shared: network.shared.clone() }
     }
@@ -66,7 +66,7 @@ impl TcpForwarder {
     }
 }
 
-/// A connection that a peer asks for. Nothing was answered yet. Dropping it refuses it.
+/// A connection that a peer asks for. It has not been answered yet. Dropping it refuses it.
 pub struct TcpRequest {
     shared: Arc<Handle>,
     request: Request,
@@ -74,17 +74,17 @@ pub struct TcpRequest {
 }
 
 impl TcpRequest {
-    /// Who asks.
+    /// The peer.
     pub fn peer_addr(&self) -> SocketAddr {
         self.request.remote
     }
 
-    /// Whom it wants to reach: the address of this end, if it is accepted.
+    /// The address that the peer wants to reach: that of this end, if the request is accepted.
     pub fn local_addr(&self) -> SocketAddr {
         self.request.local
     }
 
-    /// What its SYN says: its segment size and options.
+    /// The segment size and options in its SYN.
     pub fn request(&self) -> &Request {
         &self.request
     }
@@ -119,7 +119,7 @@ impl TcpRequest {
         self.shared.with(|state, now| state.stack.refuse_request_by_icmp(now, self.request.id, error));
     }
 
-    /// Does not answer, as a host that is not there.
+    /// Does not answer, like a host that does not exist.
     pub fn ignore(mut self) {
         self.is_decided = true;
         self.shared.lock().stack.ignore_request(self.request.id);

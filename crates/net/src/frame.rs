@@ -1,5 +1,6 @@
-//! Packets as the device carries them. A device with offload puts a virtio header before each (virtio 1.2 §5.1.6): then
-//! several segments can travel as one packet, and checksums are left to whoever needs them.
+//! Packets in the format of the device. With offload, each has a virtio header (virtio 1.2 §5.1.6): several segments can then be
+//! one packet (TSO), and checksums are computed only where they are needed. The driver collects packets from the stack after
+//! each batch, and writes them.
 
 use reknit_stack::{Stack, Transmit};
 use reknit_units::Instant;
@@ -32,7 +33,7 @@ impl Frame {
         &self.bytes[self.begins..]
     }
 
-    /// Empties it, but for the room for headers; the payload is appended to the result.
+    /// Empties it except for the space for headers; the payload is appended to the result.
     fn clear(&mut self) -> &mut Vec<u8> {
         self.bytes.resize(HEADROOM, 0);
         self.begins = HEADROOM;
@@ -56,7 +57,7 @@ pub(crate) struct Frames {
     others: Vec<Frame>,
     others_used: usize,
     packet: Vec<u8>,
-    /// The segment that is not in a frame yet, because further ones may join it. Its payload is in the last frame.
+    /// The run that is not in a frame yet, because further segments may continue it. Its payload is in the last frame.
     open: Option<Run>,
 }
 
@@ -66,7 +67,7 @@ impl Frames {
         self.others[..self.others_used].iter().chain(&self.slots[..self.used])
     }
 
-    /// Takes what the stack wants to send: up to `most` packets of segments, and as many others. True if there may be more.
+    /// Collects what the stack wants to send: up to `most` packets of segments, and as many others. True if there may be more.
     pub(crate) fn fill(&mut self, stack: &mut Stack, now: Instant, offload: bool, most: usize) -> bool {
         let more_others = self.fill_others(stack, offload, most);
         let more_segments = self.fill_segments(stack, now, offload, most);

@@ -1,8 +1,8 @@
-//! TCP and UDP sockets for tokio on reknit's own TCP, over a TUN device or anything else that carries packets.
+//! TCP and UDP sockets for tokio on reknit's own TCP, over a TUN device or anything else that transports packets.
 //!
-//! A [`Network`] has its own IP addresses, something that carries its packets ([`PacketIo`]: a TUN device to the kernel, for
-//! instance), and one driver task that moves packets between that and a [`reknit_stack::Stack`]. [`TcpListener`], [`TcpStream`] and
-//! [`UdpSocket`] are used like those of tokio.
+//! A [`Network`] has its own IP addresses, packet I/O ([`PacketIo`], for example a TUN device to the kernel), and one driver task
+//! that moves packets between the two and a [`reknit_stack::Stack`]. [`TcpListener`], [`TcpStream`] and [`UdpSocket`] are used
+//! like those of tokio.
 //!
 //! ```no_run
 //! # async fn example() -> std::io::Result<()> {

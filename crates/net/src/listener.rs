@@ -39,8 +39,8 @@ impl TcpListener {
         Ok(TcpListener { shared, id })
     }
 
-    /// Listens on several ports: on `1..=65535` for all. [`TcpStream::local_addr`] says which one a client wants. Listeners on
-    /// single ports must be on other addresses.
+    /// Listens on several ports: on `1..=65535` for all. [`TcpStream::local_addr`] is the one that a client has connected to.
+    /// Listeners on single ports must be on other addresses.
     ///
     /// # Errors
     /// As [`TcpListener::bind_with`], and if there is no port.

@@ -9,7 +9,7 @@ use crate::builder::Builder;
 use crate::clock::from_std;
 use crate::state::Shared;
 
-/// The last of these to go ends the driver.
+/// When the last of these is dropped, the driver ends.
 pub(crate) struct Handle(pub(crate) Arc<Shared>);
 
 impl std::ops::Deref for Handle {
@@ -31,10 +31,10 @@ impl Drop for Handle {
 /// A host in user space, with its own TCP and addresses. Clones refer to the same host.
 ///
 /// When all clones and all of its sockets are dropped, the driver still delivers what was written, for at most
-/// [`Builder::drain_limit`], and then ends. So it does, blocking the thread, if its runtime ends before: when `main` returns or
-/// panics, for instance. What cannot be delivered by then is lost, and only [`Network::shutdown`] says so. If the process ends
-/// without destructors (`std::process::exit`, a signal such as that of Ctrl-C, `abort`), peers get neither the rest nor a FIN or
-/// RST: call [`Network::shutdown`] before.
+/// [`Builder::drain_limit`], and then ends. It does the same, blocking the thread, if its runtime ends before, for example when
+/// `main` returns or panics. Data that cannot be delivered by then is lost, and only [`Network::shutdown`] reports it. If the
+/// process ends without destructors (`std::process::exit`, a signal such as Ctrl-C, `abort`), peers get neither the remaining
+/// data nor a FIN or RST: call [`Network::shutdown`] before.
 #[derive(Clone)]
 pub struct Network {
     pub(crate) shared: Arc<Handle>,
@@ -46,7 +46,7 @@ impl Network {
         Builder::new(Options { addresses: vec![address], ..Options::default() })
     }
 
-    /// What the stack has counted so far.
+    /// The counters of the stack.
     pub fn counters(&self) -> Counters {
         *self.shared.lock().stack.counters()
     }
@@ -61,18 +61,18 @@ impl Network {
         &self.shared.options
     }
 
-    /// What was written and is not acknowledged yet, on all connections. Visits all of them.
+    /// Data that was written and is not acknowledged yet, on all connections. Visits all of them.
     pub fn undelivered(&self) -> Undelivered {
         self.shared.lock().stack.undelivered()
     }
 
-    /// Ends the network in order: nobody can connect any more, every connection sends what was written and the end of the stream,
-    /// and this returns when their peers have acknowledged all of it, or after `limit`. What is left then is reset. It does not
-    /// wait for peers to close (FIN-WAIT-2), nor for TIME-WAIT.
+    /// Ends the network gracefully: no new connections are accepted, every connection sends its remaining data and the end of
+    /// the stream, and this returns when their peers have acknowledged all of it, or after `limit`. Connections with undelivered
+    /// data are then reset. It does not wait for peers to close (FIN-WAIT-2), nor for TIME-WAIT.
     ///
     /// # Errors
-    /// What was not acknowledged, because peers were too slow, or because connections have failed since the call. What failed
-    /// before is in [`Counters::undelivered`].
+    /// The data that was not acknowledged, because peers were too slow, or because connections have failed since the call. Data
+    /// of connections that failed before is in [`Counters::undelivered`].
     pub async fn shutdown(&self, limit: std::time::Duration) -> Result<(), Undelivered> {
         {
             let mut state = self.shared.lock();

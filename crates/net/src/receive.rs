@@ -1,4 +1,4 @@
-//! Packets from the device on their way to the stack.
+//! Packets from the device to the stack. The driver calls it with each batch that it has read.
 
 use reknit_stack::{Stack, Transmit};
 use reknit_tcp::Segment;
@@ -11,7 +11,7 @@ use crate::run::Run;
 /// A segment, or another packet.
 type Arrived<'a> = Result<Decoded<'a>, Other<'a>>;
 
-/// A packet that is no whole segment.
+/// A packet that is not a whole segment.
 #[derive(Clone, Copy, Debug)]
 struct Other<'a> {
     packet: &'a [u8],
@@ -21,8 +21,8 @@ struct Other<'a> {
     datagram_len: Option<u16>,
 }
 
-/// Passes packets from the device to the stack. Segments that follow each other are passed as one, as the kernel does
-/// (GRO): each costs less, and there is one ACK for all of them.
+/// Passes packets from the device to the stack. Consecutive segments are coalesced, as in the kernel (GRO): each costs less, and
+/// there is one ACK for all of them.
 pub(crate) fn receive<'a>(stack: &mut Stack, now: Instant, offload: bool, frames: impl Iterator<Item = &'a [u8]>) {
     let arrived: Vec<Arrived<'_>> = frames.filter_map(|frame| read(offload, frame)).collect();
     stack.read_ahead(arrived.iter().flatten());
@@ -49,7 +49,7 @@ fn receive_other(stack: &mut Stack, now: Instant, other: &Other<'_>) {
     }
 }
 
-/// Passes `first` to the stack, together with those of `later` that follow it; returns how many these are.
+/// Passes `first` to the stack, coalesced with the segments of `later` that continue it; returns the number of these.
 fn receive_run(stack: &mut Stack, now: Instant, first: &Decoded<'_>, later: &[Arrived<'_>]) -> usize {
     let Decoded { endpoints, hop_limit, segment, payload } = *first;
     let mut run = Run::new(Transmit { endpoints, hop_limit, segment });
@@ -97,7 +97,7 @@ mod tests {
         receiving: SocketId,
     }
 
-    /// What the stack sends now.
+    /// The packets that the stack sends now.
     fn packets(stack: &mut Stack) -> Vec<Vec<u8>> {
         let mut packets = Vec::new();
         let mut packet = Vec::new();

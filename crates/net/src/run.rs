@@ -1,4 +1,5 @@
-//! Segments that follow each other and travel as one.
+//! Runs of consecutive segments that are passed on as one packet (GRO, TSO): built by `receive` for arriving packets and by
+//! `frame` for packets to the device.
 
 use reknit_stack::Transmit;
 use reknit_tcp::Segment;
@@ -8,7 +9,7 @@ use reknit_wire::Endpoints;
 /// The longest payload of a packet: its length field has 16 bits.
 const LONGEST: usize = 65_535 - 40 - 60;
 
-/// Segments of one connection that follow each other.
+/// Consecutive segments of one connection.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Run {
     /// The first segment, with the flags of all.
@@ -52,7 +53,7 @@ impl Run {
     }
 }
 
-/// True if the segment can be one of a run: an ACK, with PSH and FIN for the last.
+/// True if the segment can be part of a run: an ACK, with or without PSH. A FIN ends the run.
 fn is_plain(flags: Flags) -> bool {
     flags | Flags::PSH | Flags::FIN == Flags::ACK | Flags::PSH | Flags::FIN
 }

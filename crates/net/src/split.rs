@@ -61,7 +61,7 @@ impl OwnedWriteHalf {
 }
 
 impl OwnedReadHalf {
-    /// Puts both halves together again.
+    /// Reunites both halves.
     ///
     /// # Errors
     /// Returns the halves if they are not of the same stream.

@@ -1,4 +1,5 @@
-//! What the driver and all sockets of a network share.
+//! The state that the driver and all sockets of a network share, behind a lock. Every operation of a socket goes through
+//! `Shared::with`, which wakes the driver if there is something to send; the driver wakes tasks for the stack's events.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -27,7 +28,7 @@ pub(crate) struct UdpWaiting {
     pub(crate) write: Vec<Waker>,
 }
 
-/// What the lock protects.
+/// The state behind the lock.
 pub(crate) struct State {
     pub(crate) stack: Stack,
     /// By index of the socket.
@@ -60,7 +61,7 @@ impl State {
         self.failure.as_ref().map_or(Ok(()), |failure| Err(io::Error::other(failure.clone())))
     }
 
-    /// Wakes everybody, who then find why the network has ended.
+    /// Wakes all tasks, which then find why the network has ended.
     pub(crate) fn fail(&mut self, reason: String) {
         self.failure = Some(reason);
         let accepting = std::mem::take(&mut self.accepting).into_values().flatten();
@@ -94,12 +95,12 @@ impl State {
         add(&mut self.udp.entry(id).or_default().read, waker);
     }
 
-    /// The task is woken when there is room for a datagram.
+    /// The task is woken when the send buffer has space for a datagram.
     pub(crate) fn wait_to_send_datagram(&mut self, id: UdpId, waker: &Waker) {
         add(&mut self.udp.entry(id).or_default().write, waker);
     }
 
-    /// Wakes the tasks that wait for what has happened.
+    /// Wakes the tasks that wait for the stack's events. Called by the driver after each batch.
     pub(crate) fn dispatch(&mut self) {
         while let Some(event) = self.stack.next_event() {
             let wakers = match event {
@@ -139,12 +140,12 @@ fn add(waiting: &mut Vec<Waker>, waker: &Waker) {
     }
 }
 
-/// What the driver and all sockets share.
+/// The state that the driver and all sockets share.
 pub(crate) struct Shared {
     state: Mutex<State>,
-    /// Tells [`crate::Network::shutdown`] that it has a result.
+    /// Notifies [`crate::Network::shutdown`] that it has a result.
     pub(crate) drained: Notify,
-    /// Tells the driver that the stack may have something to send.
+    /// Notifies the driver that the stack may have something to send.
     pub(crate) work: Notify,
     pub(crate) clock: Clock,
     pub(crate) options: SocketOptions,
@@ -165,12 +166,12 @@ impl Shared {
         self.clock.now()
     }
 
-    /// Runs `act` on the stack, then lets the driver send what it has to.
+    /// Runs `act` on the stack, then wakes the driver if there is something to send.
     pub(crate) fn with<R>(&self, act: impl FnOnce(&mut State, Instant) -> R) -> R {
         let mut state = self.lock();
         let had_work = state.stack.deadline() == Instant::ZERO;
         let result = act(&mut state, self.now());
-        // Work that was there before was announced before.
+        // For work that was pending before, the driver has already been woken.
         if !had_work && state.stack.deadline() == Instant::ZERO {
             self.work.notify_one();
         }

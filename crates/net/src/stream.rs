@@ -15,8 +15,8 @@ use crate::errors::to_io;
 use crate::network::{Handle, Network};
 use crate::split::{OwnedReadHalf, OwnedWriteHalf, ReadHalf, WriteHalf};
 
-/// A TCP connection of a [`Network`]. Dropping it closes it; what was written is still sent, for as long as the network exists
-/// (see there). [`TcpStream::closed`] waits until it has arrived.
+/// A TCP connection of a [`Network`]. Dropping it closes it; written data is still sent, for as long as the network exists (see
+/// there). [`TcpStream::closed`] waits until it has arrived.
 pub struct TcpStream {
     shared: Arc<Handle>,
     id: SocketId,
@@ -30,7 +30,7 @@ impl TcpStream {
     /// Opens a connection with the network's options.
     ///
     /// # Errors
-    /// If it is refused or not answered, or the address does not fit.
+    /// If it is refused or not answered, or the address is not possible.
     pub async fn connect(network: &Network, remote: SocketAddr) -> io::Result<TcpStream> {
         TcpStream::connect_with(network, None, remote, network.socket_options()).await
     }
@@ -140,7 +140,7 @@ impl TcpStream {
         Ok(())
     }
 
-    /// Uses these sending algorithms from now on: those of a variant from a file, for instance.
+    /// Uses these sending algorithms from now on, for example those of a variant from a file.
     pub fn set_composition(&self, composition: &Composition) {
         // The socket exists as long as the stream.
         let _ = self.shared.with(|state, now| state.stack.set_variant(now, self.id, composition));
@@ -164,8 +164,7 @@ impl TcpStream {
         self.shared.lock().stack.info(self.shared.now(), self.id).ok_or_else(|| to_io(Error::NoSocket))
     }
 
-    /// Reads without removing what was read: the next `peek` or read gets it again. 0 is the end of the stream, or an empty
-    /// buffer.
+    /// Reads without removing the data: the next `peek` or read returns it again. 0 is the end of the stream, or an empty buffer.
     ///
     /// # Errors
     /// As reading.
@@ -213,8 +212,7 @@ impl TcpStream {
         self.ready(|stack, _, id| stack.peek(id, &mut [0]), |waiting| &mut waiting.read).await
     }
 
-    /// Returns when [`TcpStream::try_write`] would take something, or find an error. As with writing, one task can wait at a
-    /// time.
+    /// Returns when [`TcpStream::try_write`] would accept data or find an error. As with writing, one task can wait at a time.
     ///
     /// # Errors
     /// If the device has failed.
@@ -227,7 +225,7 @@ impl TcpStream {
         (ReadHalf(self), WriteHalf(self))
     }
 
-    /// Separates both directions, for use by different tasks. Dropping the writing half sends the end of the stream.
+    /// Splits the stream into both directions, for use by different tasks. Dropping the writing half sends the end of the stream.
     pub fn into_split(self) -> (OwnedReadHalf, OwnedWriteHalf) {
         let both = Arc::new(self);
         (OwnedReadHalf(both.clone()), OwnedWriteHalf::new(both))
@@ -295,7 +293,7 @@ impl TcpStream {
     }
 }
 
-/// Writes as much of `all` as fits the send buffer; returns how many bytes.
+/// Writes as much of `all` as fits in the send buffer; returns how many bytes.
 fn write_all(stack: &mut Stack, id: SocketId, all: &[IoSlice<'_>]) -> Result<usize, Error> {
     let mut total = 0;
     for bytes in all {

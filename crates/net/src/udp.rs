@@ -13,9 +13,9 @@ use crate::network::{Handle, Network};
 
 /// A UDP socket of a [`Network`]. Several tasks may use it at the same time.
 ///
-/// A datagram that does not fit the network's MTU is an error: none is fragmented. Those that arrive in fragments are put together.
-/// If the receive buffer is full, further ones are dropped and counted ([`Counters::datagrams_dropped`](crate::Counters)). A socket
-/// is not connected: ICMP messages about what it has sent are ignored.
+/// A datagram that does not fit in the network's MTU is an error: datagrams are not fragmented. Arriving fragments are
+/// reassembled. If the receive buffer is full, further datagrams are dropped and counted
+/// ([`Counters::datagrams_dropped`](crate::Counters)). A socket is not connected: it ignores ICMP messages about what it has sent.
 pub struct UdpSocket {
     shared: Arc<Handle>,
     id: UdpId,
@@ -71,7 +71,7 @@ impl UdpSocket {
         self.shared.lock().stack.udp_address(self.id).ok_or_else(|| to_io(Error::NoSource))
     }
 
-    /// Receives a datagram: its length, and who has sent it. Of one that is longer than `into`, the rest is lost.
+    /// Receives a datagram: its length and its sender. If it is longer than `into`, the rest is lost.
     ///
     /// # Errors
     /// If the device failed.
@@ -116,10 +116,10 @@ impl UdpSocket {
         }
     }
 
-    /// Sends a datagram. It waits while there is no room in the send buffer.
+    /// Sends a datagram. Waits while the send buffer is full.
     ///
     /// # Errors
-    /// If the address does not fit, the datagram is too long, or the device failed.
+    /// If the address is not possible, the datagram is too long, or the device failed.
     pub async fn send_to(&self, bytes: &[u8], remote: SocketAddr) -> io::Result<usize> {
         std::future::poll_fn(|cx| self.poll_send(cx, bytes, None, remote)).await
     }

@@ -28,7 +28,7 @@ impl Alarm {
         Ok(Alarm { fd: register(timer, Interest::READABLE)?, expires: Instant::ZERO })
     }
 
-    /// Returns at `at`, or earlier: most deadlines of TCP move on before they are due, and each call to the kernel costs.
+    /// Returns at `at`, or earlier: most deadlines of TCP are postponed before they are due, and system calls are expensive.
     pub(crate) async fn wait(&mut self, now: Instant, at: Instant) -> io::Result<()> {
         if self.expires <= now || at < self.expires {
             self.expires = at.min(now + DAY);

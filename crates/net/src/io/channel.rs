@@ -6,7 +6,7 @@ use tokio::sync::mpsc::{self, Receiver, Sender};
 
 use super::PacketIo;
 
-/// Carries packets through channels of this process: to a tunnel, or to another network.
+/// Passes packets through channels of this process, to a tunnel or to another network.
 #[derive(Debug)]
 pub struct ChannelIo {
     mtu: u16,
@@ -16,8 +16,8 @@ pub struct ChannelIo {
     next: Option<Vec<u8>>,
 }
 
-/// A [`ChannelIo`], with the channel of packets to the network and that of packets from it. Each holds up to `capacity`
-/// packets. Further ones from the network are lost; the network ends when its packets have no receiver or sender any more.
+/// A [`ChannelIo`], with the channel of packets to the network and the channel of packets from it. Each holds up to `capacity`
+/// packets. Further packets from the network are lost; the network ends when a channel no longer has a sender or receiver.
 pub fn channel(mtu: u16, capacity: usize) -> (ChannelIo, Sender<Vec<u8>>, Receiver<Vec<u8>>) {
     let (into, from) = mpsc::channel(capacity);
     let (to, out) = mpsc::channel(capacity);
@@ -45,7 +45,7 @@ impl PacketIo for ChannelIo {
             Err(mpsc::error::TryRecvError::Empty) => return Ok(None),
             Err(mpsc::error::TryRecvError::Disconnected) => return Err(closed()),
         };
-        // One that is too long is cut, as by a device; then its length is wrong, and the stack ignores it.
+        // A packet that is too long is truncated, as by a device; its length is then wrong, and the stack ignores it.
         let n = packet.len().min(into.len());
         into[..n].copy_from_slice(&packet[..n]);
         Ok(Some(n))

@@ -10,7 +10,7 @@ use tokio::io::unix::AsyncFd;
 
 use super::PacketIo;
 
-/// A descriptor that reads and writes one packet at a time: a TUN device that somebody else has opened, or a socket of packets
+/// A descriptor that reads and writes one packet at a time: a TUN device that was opened elsewhere, or a packet socket
 /// (`SOCK_SEQPACKET`, `SOCK_DGRAM`).
 #[derive(Debug)]
 pub struct FdIo<T: AsRawFd = OwnedFd> {
@@ -26,7 +26,7 @@ impl<T: AsRawFd + AsFd + Send + Sync + 'static> FdIo<T> {
     /// # Errors
     /// If there is no tokio runtime, or the descriptor cannot be polled: it is a file, for instance.
     pub fn new(owner: T, mtu: u16, offload: bool) -> io::Result<FdIo<T>> {
-        // What was removed is not readable: it reports an error.
+        // A device that was removed does not become readable: it reports an error.
         Ok(FdIo { fd: register(owner, Interest::READABLE | Interest::ERROR)?, mtu, offload })
     }
 
@@ -77,7 +77,7 @@ impl<T: AsRawFd + AsFd + Send + Sync + 'static> PacketIo for FdIo<T> {
     }
 }
 
-/// Lets the runtime wait for what owns a descriptor: a device, or a timer.
+/// Registers the owner of a descriptor, a device or a timer, with the runtime.
 pub(crate) fn register<T: AsRawFd>(owner: T, interest: Interest) -> io::Result<AsyncFd<T>> {
     crate::builder::check_runtime()?;
     #[expect(unsafe_code, reason = "tokio cannot check who owns a descriptor")]

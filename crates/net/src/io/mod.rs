@@ -1,4 +1,4 @@
-//! Where the packets of a network come from and go to.
+//! Packet I/O: where the packets of a network come from and go to. Called by the driver only.
 
 mod channel;
 #[cfg(feature = "fd")]
@@ -21,7 +21,7 @@ pub use tun::Device;
 /// The longest that [`PacketIo::wait`] sleeps if it cannot wait for packets.
 const NAP: Duration = Duration::from_millis(1);
 
-/// Carries IP packets, without a link layer. [`Device`] is a TUN device, [`FdIo`] a descriptor,
+/// Reads and writes IP packets, without a link layer. [`Device`] is a TUN device, [`FdIo`] a descriptor,
 /// [`ChannelIo`] a pair of channels. Calls never block, except [`PacketIo::wait`].
 ///
 /// The driver reads packets until there are none or it has a batch of them, lets the stack process the batch, sends the
@@ -31,7 +31,7 @@ pub trait PacketIo: Send + 'static {
     fn mtu(&self) -> u16;
 
     /// True if each packet begins with a virtio header of 10 bytes (virtio 1.2 §5.1.6) and may have up to 64 KiB: several
-    /// segments can travel as one packet, and checksums are left out.
+    /// segments can be one packet (GRO, TSO), and checksums are left out.
     fn has_offload(&self) -> bool {
         false
     }
@@ -48,7 +48,7 @@ pub trait PacketIo: Send + 'static {
     /// If there will be no more packets: the network ends.
     fn recv(&mut self, packet: &mut [u8]) -> io::Result<Option<usize>>;
 
-    /// Sends a packet, now or with [`PacketIo::flush`]. If there is no room it is lost, as in any network.
+    /// Sends a packet, now or with [`PacketIo::flush`]. If the queue is full it is lost, as in any network.
     ///
     /// # Errors
     /// If no more packets can be sent: the network ends.

@@ -17,11 +17,11 @@ pub struct Device(FdIo<SyncDevice>);
 
 impl Device {
     /// Creates a device in the network namespace of the calling thread. `kernel` is the kernel's address on it. With
-    /// `offload`, the kernel takes and gives several segments as one packet, and computes no checksums.
+    /// `offload`, packets to and from the kernel may be several segments in one (TSO, GRO), without checksums.
     ///
     /// # Errors
-    /// If the device cannot be created: without TUN, without the right to, or if the name is in use. It must be called in
-    /// a tokio runtime.
+    /// If the device cannot be created: without TUN, without permission, or if the name is in use. Must be called in a tokio
+    /// runtime.
     pub fn create(name: &str, kernel: IpAddr, prefix: u8, mtu: u16, offload: bool) -> io::Result<Device> {
         crate::builder::check_runtime()?;
         if !std::fs::exists(NODE)? {
