@@ -34,7 +34,7 @@ pub enum State {
     Missing,
     /// It is missing, and only optional features need it.
     Optional,
-    /// Something that the user should know.
+    /// Information for the user.
     Attention,
 }
 
@@ -71,7 +71,7 @@ pub fn examine() -> Vec<Check> {
     ]
 }
 
-/// The device that makes TUN devices: everything live goes through one.
+/// The device that creates TUN devices: all live traffic goes through one.
 fn tun() -> Check {
     let opened = File::options().read(true).write(true).open(TUN);
     let note = match opened.as_ref().map_err(io::Error::kind) {
@@ -127,7 +127,7 @@ fn translation() -> Check {
     check("nft or iptables", found.is_some(), false, note)
 }
 
-/// What killed emulations have left behind.
+/// Changes that killed emulations have left behind.
 fn leftovers() -> Check {
     let found = leftovers::found();
     let note = match found.as_slice() {

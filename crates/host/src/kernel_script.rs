@@ -30,9 +30,9 @@ const REMOTE_PORT: u16 = 9000;
 const PEER_ISN: u32 = u32::MAX - 70;
 /// `tcpi_state` of an established connection.
 const ESTABLISHED: u8 = 1;
-/// How far times may differ, because the machine is shared.
+/// How much times may differ, because the machine is shared.
 const TOLERANCE: Duration = Duration::from_millis(30);
-/// And which share of a timer: the kernel's timers are exact to an eighth.
+/// The share of a timer by which it may differ: the kernel's timers are exact to an eighth.
 const SHARE: u64 = 8;
 /// Longer scripts are not run, because time is real.
 const LONGEST: Duration = Duration::from_secs(15);

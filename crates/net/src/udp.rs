@@ -15,7 +15,8 @@ use crate::network::{Handle, Network};
 ///
 /// A datagram that does not fit in the network's MTU is an error: datagrams are not fragmented. Arriving fragments are
 /// reassembled. If the receive buffer is full, further datagrams are dropped and counted
-/// ([`Counters::datagrams_dropped`](crate::Counters)). A socket is not connected: it ignores ICMP messages about what it has sent.
+/// ([`Counters::datagrams_dropped`](crate::Counters)). A socket is not connected, and ignores ICMP messages about its
+/// datagrams.
 pub struct UdpSocket {
     shared: Arc<Handle>,
     id: UdpId,

@@ -1,4 +1,5 @@
-//! Carries packets between the two ends of the path in real time.
+//! Forwards packets between the two ends of the path in real time. `emulate::run` calls it once both ends exist, until the
+//! session says to stop.
 
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
@@ -17,13 +18,13 @@ use crate::punctuality::Lateness;
 
 /// The longest sleep.
 const NAP: Duration = Duration::from_millis(500);
-/// How often other events are looked for while packets keep coming.
+/// How often other events are checked for while packets keep arriving.
 const CHECK: Duration = Duration::from_millis(2);
 /// The most packets taken from one end before the other gets its turn.
 const BATCH: usize = 64;
-/// Room for the largest packet that a device can pass.
+/// The size of the largest packet that a device can pass.
 const BUFFER: usize = 65_536;
-/// Spare buffers that are kept.
+/// The most spare buffers that are kept.
 const SPARE: usize = 4096;
 /// Buffers of spare packets have this capacity: more than any packet on a device of 1500 bytes.
 const PACKET: usize = 2048;
@@ -37,22 +38,22 @@ pub(super) enum Bound {
     Down,
 }
 
-/// What the caller wants after an event.
+/// Whether to continue after an event.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Next {
     Continue,
     Stop,
 }
 
-/// What happens beside the packets: signals, the end of the command, the meter.
+/// Events other than packets: signals, the end of the command, the meter.
 pub(super) trait Events {
     /// What becomes readable when something happens.
     fn descriptors(&self) -> Vec<BorrowedFd<'_>>;
 
-    /// When it wants to be called even if nothing happens.
+    /// When it must be called even if nothing happens.
     fn deadline(&self) -> Instant;
 
-    /// Called after each wait, and from time to time.
+    /// Called after each wait, and periodically while packets keep arriving.
     fn handle(&mut self, now: Instant, bridge: &mut Bridge) -> io::Result<Next>;
 }
 
@@ -61,7 +62,7 @@ pub(super) struct Bridge {
     pub(super) clock: Clock,
     pub(super) inner: SyncDevice,
     pub(super) outer: SyncDevice,
-    /// Serves packets to addresses outside, if the outer end is private.
+    /// Relays packets to addresses outside, if the outer end is private.
     pub(super) relay: Option<Relay>,
     pub(super) up: Way,
     pub(super) down: Way,
@@ -109,7 +110,7 @@ impl Bridge {
         }
     }
 
-    /// Carries packets until `events` says to stop.
+    /// Forwards packets until `events` says to stop.
     pub(super) fn run(&mut self, events: &mut impl Events) -> io::Result<()> {
         let mut check = Instant::ZERO;
         loop {
@@ -141,7 +142,7 @@ impl Bridge {
         all
     }
 
-    /// Takes packets from the end where this direction begins. True if there were any.
+    /// Reads packets from the end where this direction begins. True if there were any.
     fn collect(&mut self, bound: Bound) -> io::Result<bool> {
         for taken in 0..BATCH {
             let device = if bound == Bound::Up { &self.inner } else { &self.outer };
@@ -157,7 +158,7 @@ impl Bridge {
         Ok(true)
     }
 
-    /// Takes packets that the relay sends. True if there were any.
+    /// Reads packets that the relay sends. True if there were any.
     fn collect_relayed(&mut self) -> io::Result<bool> {
         for taken in 0..BATCH {
             let Some(relay) = &self.relay else { return Ok(false) };
@@ -213,7 +214,7 @@ impl Bridge {
         }
     }
 
-    /// Hands a packet to the end where this direction ends. What a device refuses is lost, as in any network.
+    /// Writes a packet to the end where this direction ends. A packet that a device refuses is lost, as in any network.
     fn put(&mut self, bound: Bound, packet: &[u8]) {
         if bound == Bound::Up && self.relay.as_mut().is_some_and(|relay| relay.takes(packet)) {
             return;
@@ -229,7 +230,7 @@ impl Bridge {
         [self.up.meter.counts, self.down.meter.counts]
     }
 
-    /// Finds out what happens to the packets that are still under way.
+    /// Determines what happens to the packets that are still in transit. Called at the end.
     pub(super) fn settle(&mut self) {
         let end = Instant::from_nanos(u64::MAX - 1);
         for way in [&mut self.up, &mut self.down] {

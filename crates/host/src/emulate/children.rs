@@ -1,4 +1,5 @@
-//! Starts programs in the calling thread's namespace, and ends those that are left there.
+//! Starts programs in the calling thread's namespace, and ends those that are left there. Called by the threads of
+//! [`super::ends`].
 
 use std::ffi::OsString;
 use std::fs;
@@ -14,11 +15,11 @@ use nix::unistd::Pid;
 
 use super::leftovers;
 
-/// How often something is looked at while waiting for it.
+/// The polling interval while waiting.
 pub(super) const STEP: Duration = Duration::from_millis(10);
 /// How long programs have to end after they were asked to.
 const GRACE: u32 = 100;
-/// How long to wait until the kernel has sent what closed sockets still hold.
+/// How long to wait until the kernel has sent the data of closed sockets.
 const LINGER: u32 = 500;
 
 /// States of a TCP socket in `/proc/net/tcp`.

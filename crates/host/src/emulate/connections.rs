@@ -11,7 +11,7 @@ use nix::sys::socket::{setsockopt, sockopt};
 
 /// How long a connection outside may take to open.
 const CONNECT: Duration = Duration::from_secs(30);
-/// A connection that was accepted at the outer end, and the address for which it was meant.
+/// A connection that was accepted at the outer end, and its original destination.
 pub(super) type Accepted = (TcpStream, SocketAddr);
 
 /// Accepts connections to `port` of any address, in the calling thread's namespace. It is no error if a server does
@@ -59,7 +59,7 @@ fn connect(inside: &TcpStream, beyond: SocketAddr) {
     });
 }
 
-/// Copies until `from` ends, and tells `to`.
+/// Copies until `from` ends, then shuts down the writing direction of `to`.
 fn copy(mut from: &TcpStream, mut to: &TcpStream) {
     if io::copy(&mut from, &mut to).is_err() {
         let _ = from.shutdown(Shutdown::Read);

@@ -38,7 +38,7 @@ pub(super) struct Inner {
     pub(super) ended: Arc<EventFd>,
     /// The command has ended.
     pub(super) idle: Arc<AtomicBool>,
-    /// Nobody wants to wait for data in closed sockets.
+    /// Set to stop waiting for data in closed sockets.
     pub(super) hurry: Arc<AtomicBool>,
     thread: Option<JoinHandle<io::Result<Ended>>>,
 }
@@ -85,7 +85,7 @@ impl Inner {
     }
 }
 
-/// Runs the command to its end, and ends what it has left behind.
+/// Runs the command to its end, then ends the processes that it has left behind.
 fn run(
     mut command: Command,
     report: &Sender<io::Result<u32>>,
@@ -109,7 +109,7 @@ fn run(
 
 /// A request to the thread of the outer end.
 enum Request {
-    /// Accept connections to this port of any address, if nobody does yet.
+    /// Accept connections to this port of any address, unless a program does already.
     Listen(u16, Sender<()>),
     /// Run this, and answer when it accepts connections.
     Serve(Command, Sender<io::Result<()>>),
@@ -117,7 +117,7 @@ enum Request {
 
 /// A private outer end. Dropping it ends its server.
 pub(super) struct Outer {
-    /// The server is about to be ended, so what it says about that is of no interest.
+    /// The server is about to be ended, so its messages about that are not shown.
     ending: Arc<AtomicBool>,
     requests: Option<Sender<Request>>,
     thread: Option<JoinHandle<()>>,
@@ -161,7 +161,7 @@ impl Outer {
     /// Runs `line` in a shell; returns when it accepts connections.
     pub(super) fn serve(&self, line: &std::ffi::OsStr, environment: &[(String, String)]) -> io::Result<()> {
         let mut command = children::command(&["/bin/sh".into(), "-c".into(), line.to_owned()], environment);
-        // Ctrl-C in the terminal is for the command, which may want an answer from its server.
+        // Ctrl-C in the terminal is for the command, which may still need its server.
         command.process_group(0).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
         let died = || io::Error::other("the thread of the outer end died");
         self.request(|answer| Request::Serve(command, answer)).ok_or_else(died)?
@@ -178,7 +178,7 @@ impl Drop for Outer {
     }
 }
 
-/// Serves the requests until there can be no more; then ends what runs at this end.
+/// Serves the requests until the channel is closed; then ends the processes at this end.
 fn serve(requests: &Receiver<Request>, accepted: &Sender<Accepted>, ending: &Arc<AtomicBool>) {
     let mut server = None;
     for request in requests {
@@ -206,7 +206,7 @@ fn serve(requests: &Receiver<Request>, accepted: &Sender<Accepted>, ending: &Arc
     }
 }
 
-/// Prints what the server says on its standard error, until it is ended.
+/// Prints the server's standard error until it is ended.
 fn pass_on(mut said: ChildStderr, ending: Arc<AtomicBool>) -> io::Result<()> {
     thread::Builder::new().name("server's errors".to_owned()).spawn(move || {
         let mut chunk = [0; 4096];

@@ -1,8 +1,9 @@
-//! What an emulation changes outside its own namespaces, so that it can be undone even if the emulation was killed.
+//! Changes that an emulation makes outside its own namespaces, recorded so that they can be undone even if the emulation was
+//! killed. Called before each change, and at the start of every emulation for those of killed ones.
 //!
 //! An instance is identified by its process and the time at which that started, so a new process with the same number is
-//! not taken for it. Commands inside carry the instance in their environment. What root changes in the namespace outside
-//! is written to a file before it is done.
+//! not mistaken for it. Commands inside have the instance in their environment. Changes by root in the namespace outside
+//! are written to a file before they are made.
 
 use std::collections::BTreeSet;
 use std::fs::{self, File};
@@ -70,21 +71,21 @@ fn namespace() -> io::Result<u64> {
     Ok(fs::metadata("/proc/thread-self/ns/net")?.ino())
 }
 
-/// No other instance is set up or ends while this is held.
+/// A lock: no other instance is set up or ends while it is held.
 pub(super) fn lock() -> io::Result<Flock<File>> {
     fs::create_dir_all(FOLDER)?;
     let file = File::create(Path::new(FOLDER).join("lock"))?;
     Flock::lock(file, FlockArg::LockExclusive).map_err(|(_, error)| error.into())
 }
 
-/// What has to be undone in the namespace outside when the instance ends.
+/// Undoes the changes in the namespace outside when dropped.
 #[derive(Debug)]
 pub(super) struct Undo {
     file: PathBuf,
 }
 
 impl Undo {
-    /// Promises to run `commands` at the end.
+    /// Registers `commands`, which are run at the end. Called before the change that they undo.
     pub(super) fn promise(instance: Instance, commands: &[Vec<String>]) -> io::Result<Undo> {
         let file = Path::new(FOLDER).join(format!("{}-{instance}", namespace()?));
         let lines: Vec<String> = commands.iter().map(|command| command.join("\t")).collect();
@@ -102,7 +103,7 @@ impl Drop for Undo {
     }
 }
 
-/// Runs the commands of a file, and removes it. Errors are ignored: what a command would undo may not have been done.
+/// Runs the commands of a file and removes it. Errors are ignored: the change that a command undoes may not have been made.
 fn run(file: &Path) {
     for line in fs::read_to_string(file).unwrap_or_default().lines() {
         let mut words = line.split('\t');
@@ -190,7 +191,7 @@ fn orphans() -> Vec<u32> {
     processes().filter(is_orphan).collect()
 }
 
-/// Removes what killed instances have left in this namespace. Returns what that was.
+/// Undoes the changes that killed instances have left in this namespace, and returns them.
 pub(super) fn clean() -> Vec<String> {
     let mut cleaned = Vec::new();
     for process in orphans() {
@@ -216,7 +217,7 @@ pub(super) fn clean() -> Vec<String> {
     cleaned
 }
 
-/// What killed instances have left; the next start removes it.
+/// The changes that killed instances have left; the next start undoes them.
 pub(crate) fn found() -> Vec<String> {
     let mut found: Vec<String> = orphans().into_iter().map(|process| format!("process {process}")).collect();
     let rules = files().iter().filter(|left| left.instance.is_some_and(|instance| !instance.is_alive())).count();

@@ -1,9 +1,9 @@
-//! What passed through one direction of the path.
+//! Counts what passes through one direction of the path. Called by [`super::way`] as packets enter and leave.
 
 use reknit_path::{Late, Reordering};
 use reknit_units::{Duration, Instant};
 
-/// What has happened in one direction since the beginning.
+/// The counts of one direction since the beginning.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Counts {
     /// Packets that entered the path.
@@ -25,7 +25,7 @@ pub struct Counts {
 }
 
 impl Counts {
-    /// What has been counted since `earlier`.
+    /// The counts since `earlier`.
     #[must_use]
     pub fn since(&self, earlier: &Counts) -> Counts {
         Counts {

@@ -1,20 +1,19 @@
 //! Runs any program with the path as its only way out, in real time.
 //!
-//! The program gets a network namespace whose only device is a TUN device. This process carries packets between that and
-//! a second TUN device through the [`Pipe`](reknit_path::Pipe)s of the path. The second device is outside, where the
-//! machine translates addresses; or in a private namespace, where a server may run and from which this process relays
-//! connections to the outside with ordinary sockets. The kernel splits and merges nothing on such devices, so packets
-//! are at most 1500 bytes.
+//! The program gets a network namespace whose only device is a TUN device. This process forwards packets between that and
+//! a second TUN device through the [`Pipe`](reknit_path::Pipe)s of the path. The second device is outside, behind NAT; or in a
+//! private namespace, where a server may run and from which this process relays connections to the outside with ordinary
+//! sockets. The kernel does not segment or coalesce packets on such devices, so they are at most 1500 bytes.
 //!
 //! | module | responsibility |
 //! |---|---|
-//! | `bridge` | carries packets between the devices |
+//! | `bridge` | forwards packets between the devices |
 //! | `way`, `meter`, `record` | one direction of the path, and what is measured at it; time is an argument |
 //! | `session` | signals, the meter, the end of the command |
 //! | `ends`, `children` | the threads in the namespaces, and the programs that they run |
 //! | `namespaces`, `netlink`, `names` | devices, addresses, routes; what programs find in `/etc/resolv.conf` |
 //! | `nat`, `leftovers` | changes outside, and how they are undone, even after a crash |
-//! | `relay`, `connections` | the way out of a private outer end |
+//! | `relay`, `connections` | the uplink of a private outer end |
 //! | `shell` | an interactive shell instead of a command |
 
 mod bridge;
@@ -65,14 +64,14 @@ use crate::punctuality::{Punctuality, waited_for_cpu};
 /// Capabilities that creating namespaces and translating addresses needs: `CAP_NET_ADMIN` and `CAP_SYS_ADMIN`.
 const NEEDED: [u32; 2] = [12, 21];
 
-/// How the path leads on at its outer end.
+/// The uplink at the outer end of the path.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Outside {
-    /// This machine forwards packets and translates their addresses. Needs root.
+    /// NAT: this machine forwards packets and translates their addresses. Needs root.
     Nat,
-    /// The outer end is a namespace of its own. This process relays what is not for its server.
+    /// The outer end is a separate namespace. This process relays traffic that is not for its server.
     Relay,
-    /// The outer end is a namespace of its own, and nothing leads further.
+    /// The outer end is a separate namespace without an uplink.
     Nothing,
 }
 
@@ -91,7 +90,7 @@ pub struct Spec {
     pub command: Vec<OsString>,
     /// A command for a shell at the outer end.
     pub server: Option<OsString>,
-    /// The way on from the outer end. Without it: `Nat` if that is possible and there is no server, else `Relay`.
+    /// The uplink of the outer end. Without it: `Nat` if that is available and there is no server, else `Relay`.
     pub outside: Option<Outside>,
     /// Capture file of the inner end.
     pub capture: Option<PathBuf>,
@@ -101,24 +100,24 @@ pub struct Spec {
     pub record: bool,
 }
 
-/// What the caller is told while the command runs.
+/// Notifications to the caller while the command runs.
 pub struct Listener<'a> {
     /// The path is ready, and the command is about to start.
     pub ready: &'a mut dyn FnMut(Ready),
-    /// Something that the user should know.
+    /// Information for the user.
     pub note: &'a mut dyn FnMut(String),
-    /// How often the meter is read, and who is told.
+    /// How often the meter is read, and what is called with the reading.
     pub meter: Option<(Duration, &'a mut dyn FnMut(Reading))>,
 }
 
-/// The path as programs inside see it.
+/// The path, from the view of programs inside.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Ready {
     /// The address inside.
     pub inner: Ipv4Addr,
     /// The address of the outer end: of this machine, or of the server.
     pub outer: Ipv4Addr,
-    /// How the path leads on.
+    /// The uplink.
     pub outside: Outside,
     /// A server runs at the outer end.
     pub server: bool,
@@ -126,7 +125,7 @@ pub struct Ready {
     pub shell: bool,
 }
 
-/// What happened.
+/// The result of an emulation.
 #[derive(Debug)]
 pub struct Report {
     /// The command's exit code, as a shell gives it: 128 and the number of the signal that ended it.
@@ -135,13 +134,13 @@ pub struct Report {
     pub congestion_control: String,
     /// How long it ran.
     pub elapsed: Duration,
-    /// What was counted, up and down.
+    /// The counts, up and down.
     pub counts: [Counts; 2],
     /// Time from the first packet that left the path to the last, up and down.
     pub spans: [Duration; 2],
     /// How late half of the packets left the path.
     pub late_p50: Duration,
-    /// How late the others were, and how busy the machine.
+    /// How late the other packets were, and how busy the machine was.
     pub punctuality: Punctuality,
     /// What happened to packets, up and down, if they were recorded.
     pub records: [Option<Record>; 2],
@@ -177,10 +176,10 @@ pub enum EmulateError {
         /// The reason.
         source: io::Error,
     },
-    /// The machine is to translate addresses, which only root may make it do.
+    /// NAT was requested, which only root may set up.
     #[error("the outside: address translation needs root; `--outside relay` does not")]
     NeedsRoot,
-    /// Packets could not be carried any more.
+    /// Packets can no longer be forwarded.
     #[error("the emulated path: {0}")]
     Failed(io::Error),
 }
@@ -282,7 +281,7 @@ fn open(file: Option<&Path>, side: &str, clock: Clock) -> Result<Option<CaptureF
     file.map(open).transpose()
 }
 
-/// How the path leads on, if the user leaves it open.
+/// The uplink if the user does not choose one.
 fn outside(spec: &Spec, privileged: bool, note: &mut dyn FnMut(String)) -> Result<Outside, EmulateError> {
     match spec.outside {
         Some(Outside::Nat) if !privileged => return Err(EmulateError::NeedsRoot),
@@ -350,7 +349,7 @@ impl Setup {
 #[derive(Clone, Copy)]
 struct Span {
     elapsed: Duration,
-    /// How long the bridge was ready to run without a processor.
+    /// How long the bridge was ready to run but had no processor.
     waited: Duration,
 }
 

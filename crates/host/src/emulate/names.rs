@@ -1,4 +1,4 @@
-//! How programs inside find the addresses of names: their view of `/etc/resolv.conf` and `/etc/hosts`.
+//! Name resolution of programs inside: their view of `/etc/resolv.conf` and `/etc/hosts`.
 
 use std::fmt::Write;
 use std::fs;
@@ -13,7 +13,7 @@ use super::namespaces::{Subnet, scratch};
 
 /// Files of programs that manage `/etc/resolv.conf`, with the name servers that they ask themselves.
 const UPSTREAM: [&str; 2] = ["/run/systemd/resolve/resolv.conf", "/run/NetworkManager/no-stub-resolv.conf"];
-/// Sockets of local services that answer for the C library. They are hidden, or questions would not take the path.
+/// Sockets of local services that answer for the C library. They are hidden, or else queries would bypass the path.
 const SERVICES: [&str; 2] = ["/run/systemd/resolve/io.systemd.Resolve", "/run/nscd/socket"];
 /// The names of the outer end.
 const OUTER_NAMES: &str = "server gateway";
@@ -35,7 +35,7 @@ fn hosts(own: &str, subnet: Subnet) -> String {
     text
 }
 
-/// What programs inside see instead of files of this machine.
+/// The files that programs inside see instead of those of this machine.
 #[derive(Debug)]
 pub(super) struct Names {
     resolv: String,
@@ -75,7 +75,7 @@ impl Names {
 
     /// Shows them to the calling thread and its children, which must have a mount namespace of their own.
     pub(super) fn show(&self) -> io::Result<()> {
-        // The files are in a memory file system that nobody else sees, and that lasts as long as they are mounted.
+        // The files are in a private memory file system, which lasts as long as they are mounted.
         let memory = scratch();
         mount(Some("reknit"), memory, Some("tmpfs"), MsFlags::empty(), Some("mode=755,size=1m"))?;
         let covered = cover(memory, "/etc/resolv.conf", &self.resolv)

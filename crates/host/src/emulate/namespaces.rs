@@ -19,8 +19,8 @@ use crate::namespace::{self, MTU};
 pub(super) const INNER: &str = "reknit0";
 /// The name of the device outside; the kernel replaces `%d`.
 const OUTER: &str = "reknit-out%d";
-/// The length of a device's queue towards the emulator: 8 ms at 1 Gbit/s may wait there while the emulator has no
-/// processor, and 15 MB is the most memory that it takes.
+/// The length of a device's queue towards the emulator: it holds 8 ms at 1 Gbit/s while the emulator has no processor, and
+/// takes at most 15 MB of memory.
 const TX_QUEUE: u32 = 10_000;
 
 /// The addresses of a path. The inner end is host 2, the outer end host 1.
@@ -28,8 +28,8 @@ const TX_QUEUE: u32 = 10_000;
 pub(super) struct Subnet(pub(super) u8);
 
 impl Subnet {
-    /// The first network that no route of the calling thread's namespace leads to, beginning after those in use: so the
-    /// outer ends of nested paths have different addresses.
+    /// The first network without a route in the calling thread's namespace, starting after those in use, so that the outer ends
+    /// of nested paths have different addresses.
     pub(super) fn choose() -> io::Result<Subnet> {
         let routes = fs::read_to_string("/proc/thread-self/net/route").unwrap_or_default();
         let used: Vec<u8> = routes.lines().filter_map(subnet_of_route).collect();
@@ -89,11 +89,11 @@ pub(super) fn outer_device(subnet: Subnet) -> io::Result<SyncDevice> {
     device(OUTER, subnet.outer(), subnet.v6(1))
 }
 
-/// Makes the calling thread's new, empty namespace the inner end. `v6_beyond`: IPv6 leads further than the outer end.
+/// Makes the calling thread's new, empty namespace the inner end. `v6_beyond`: IPv6 is routed beyond the outer end.
 pub(super) fn become_inner(subnet: Subnet, v6_beyond: bool) -> io::Result<SyncDevice> {
     prepare()?;
     if !geteuid().is_root() {
-        let _ = allow_packet_sockets(); // a machine that refuses it runs the command without them
+        let _ = allow_packet_sockets(); // if the machine refuses it, the command runs without them
     }
     let device = device(INNER, subnet.inner(), subnet.v6(2))?;
     netlink::default_through(INNER, AddressFamily::Inet)?;
@@ -155,7 +155,7 @@ fn show_devices() -> io::Result<()> {
     Ok(shown?)
 }
 
-/// A folder over which something can be mounted for a moment. What is in it is hidden meanwhile.
+/// A folder over which something can be mounted briefly. Its contents are hidden in the meantime.
 pub(super) fn scratch() -> &'static Path {
     ["/tmp", "/dev"].map(Path::new).into_iter().find(|folder| folder.is_dir()).unwrap_or(Path::new("/"))
 }

@@ -1,4 +1,4 @@
-//! Network address translation outside, so that the command reaches what this machine reaches.
+//! Network address translation (NAT) outside, so that the command reaches everything that this machine reaches.
 
 use std::fs;
 use std::io::{self, Write};
@@ -8,7 +8,7 @@ use super::leftovers::{self, Instance, Undo};
 use super::namespaces::Subnet;
 use crate::programs::is_installed;
 
-/// True if the programs that it needs are installed.
+/// True if NAT is available: the programs that it needs are installed.
 pub(super) fn is_possible() -> bool {
     is_installed("nft") || is_installed("iptables")
 }
@@ -37,7 +37,7 @@ pub(super) fn set_up(instance: Instance, subnet: Subnet, device: &str, v6: bool)
     Ok(undo)
 }
 
-/// Commands, and those that undo them.
+/// Commands, and the commands that undo them.
 struct Rules {
     commands: Vec<Vec<String>>,
     /// The standard input of the first command.

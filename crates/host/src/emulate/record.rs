@@ -1,4 +1,4 @@
-//! What happened to packets, in the order in which they entered.
+//! The delay or loss of each packet, in the order in which they entered. Filled by [`super::way`] as packets enter and leave.
 
 use std::fmt::Write;
 
@@ -46,7 +46,7 @@ impl Record {
         }
     }
 
-    /// The delay of each packet in the order in which they entered; none if it was lost or still under way at the end.
+    /// The delay of each packet in the order in which they entered; none if it was lost or still in transit at the end.
     pub fn delays(&self) -> impl Iterator<Item = Option<Duration>> {
         self.delays.iter().map(|delay| (*delay < LOST).then(|| Duration::from_nanos(*delay)))
     }

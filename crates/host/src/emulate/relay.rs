@@ -1,6 +1,6 @@
-//! A private outer end has no route to the outside. Here this process carries on what arrives there with sockets of its
-//! own, as an ordinary user may: it accepts TCP connections to any address and opens one to the same address outside, and
-//! passes on the datagrams of UDP and, where the machine lets it, pings.
+//! The uplink of a private outer end, which has no route to the outside. This process relays what arrives there with ordinary
+//! sockets, without privileges: it accepts TCP connections to any address and opens one to the same address outside, and
+//! passes on UDP datagrams and, where the machine allows it, pings. Called by [`super::bridge`] for each packet at the outer end.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
@@ -34,7 +34,7 @@ const HEADERS: usize = 28;
 
 /// What is relayed.
 pub(super) enum Scope {
-    /// Only questions to the outer end about names.
+    /// Only name queries to the outer end.
     Names,
     /// Everything that is not for the outer end itself.
     Everything(Outer),
@@ -42,11 +42,11 @@ pub(super) enum Scope {
     Nothing(Outer),
 }
 
-/// What this machine answers for the address of the outer end, unless a server there does.
+/// The services that this machine provides at the address of the outer end, unless a server there does.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Gateway {
     pub(super) address: Ipv4Addr,
-    /// The name server that answers questions about names, if those inside must ask there.
+    /// The name server for queries from inside, if they must go there.
     pub(super) resolver: Option<IpAddr>,
     /// Servers on this machine's loopback device answer everything else.
     pub(super) loopback: bool,
@@ -68,7 +68,7 @@ impl Gateway {
     }
 }
 
-/// Carries on what arrives at the outer end.
+/// Relays what arrives at the outer end.
 pub(super) struct Relay {
     gateway: Gateway,
     scope: Scope,
@@ -193,7 +193,7 @@ fn ping_socket() -> io::Result<UdpSocket> {
     Ok(UdpSocket::from(socket(AddressFamily::Inet, SockType::Datagram, flags, SockProtocol::Icmp)?))
 }
 
-/// Opens a socket towards `beyond`, and a thread that turns what arrives there into packets from the destination of `key`.
+/// Opens a socket towards `beyond`, and a thread that converts arriving data into packets from the destination of `key`.
 fn open_flow(key: Key, beyond: SocketAddr, answers: Arc<UnixDatagram>) -> io::Result<Flow> {
     let any: IpAddr =
         if beyond.is_ipv4() { Ipv4Addr::UNSPECIFIED.into() } else { std::net::Ipv6Addr::UNSPECIFIED.into() };
@@ -227,7 +227,7 @@ fn open_flow(key: Key, beyond: SocketAddr, answers: Arc<UnixDatagram>) -> io::Re
     Ok(flow)
 }
 
-/// The packet with which an answer travels to the command; none if it is no answer.
+/// The packet that brings an answer to the command; none if it is not an answer.
 fn answer(key: Key, payload: &[u8]) -> Option<Vec<u8>> {
     match key.kind {
         Kind::Datagrams => Some(datagram(key.destination, key.source, payload)),

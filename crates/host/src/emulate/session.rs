@@ -1,4 +1,5 @@
-//! What happens while the command runs: signals are passed on, the meter is told, and the end is noticed.
+//! The events while the command runs: passes signals on, reports the meter, and notices the end. [`super::bridge`] calls it after
+//! each wait.
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
@@ -31,7 +32,7 @@ pub struct Reading {
     pub interval: Duration,
     /// What was counted in it, up and down.
     pub counts: [Counts; 2],
-    /// Packets on the path at its end, up and down: in queues, and on their way.
+    /// Packets on the path at its end, up and down: in queues and in transit.
     pub inside: [usize; 2],
 }
 
@@ -66,7 +67,7 @@ pub(super) struct Session<'s, 'm> {
     pub(super) idle: Arc<AtomicBool>,
     pub(super) hurry: Arc<AtomicBool>,
     pub(super) began: Instant,
-    /// How often the meter is told, and whom.
+    /// How often the meter is reported, and to what.
     pub(super) meter: Option<(Duration, &'m mut dyn FnMut(Reading))>,
     /// The last reading: when, and the counts.
     pub(super) last: (Instant, [Counts; 2]),
@@ -74,7 +75,7 @@ pub(super) struct Session<'s, 'm> {
 }
 
 impl Session<'_, '_> {
-    /// Passes signals on. The terminal sends Ctrl-C to the command as well as to this process, so that is not passed on.
+    /// Passes signals on, except for Ctrl-C from the terminal, which sends it to the command as well as to this process.
     fn pass_on_signals(&mut self) -> io::Result<()> {
         while let Some(info) = self.signals.descriptor.read_signal()? {
             if self.idle.load(Ordering::Relaxed) {

@@ -1,4 +1,5 @@
-//! One direction of the emulated path: a pipe, and what is measured at it. Time is an argument.
+//! One direction of the emulated path: a pipe, and what is measured at it. Time is an argument. [`super::bridge`] calls it for
+//! each packet that enters, and whenever one is due.
 
 use reknit_path::{Direction, DropRange, Notice, Packet, Phases, Pipe, Profile};
 use reknit_units::{Bytes, Instant};
@@ -7,7 +8,7 @@ use super::meter::Meter;
 use super::record::Record;
 use crate::packet::IpPacket;
 
-/// A packet under way.
+/// A packet in transit.
 #[derive(Debug)]
 pub(super) struct Carried {
     packet: IpPacket,

@@ -5,7 +5,7 @@
 //! | `tcp` | the TCP of an end, as the user names it |
 //! | `end`, `engine_end`, `kernel_end` | an end: the engine, or the kernel in a namespace |
 //! | `workload` | the data of a transfer |
-//! | `emulator` | carries the packets between the ends |
+//! | `emulator` | forwards the packets between the ends |
 //! | `observer`, `outcome` | what is measured, and the result |
 
 mod emulator;

@@ -186,7 +186,7 @@ impl Endpoint for Replayed {
     }
 }
 
-/// Sends the recorded packets again, in what the testbed takes for real time. Returns what each end received, and the
+/// Sends the recorded packets again, in what the testbed believes to be real time. Returns what each end received, and the
 /// clock's readings.
 fn replay(profile: &Profile, record: &Record, lateness: &'static [Duration]) -> ([Vec<Passed>; 2], Vec<Instant>) {
     let mut sends: Vec<Instant> = record.sent.iter().flatten().map(|(at, _)| *at).collect();
