@@ -36,7 +36,8 @@ pub fn schema() -> Value {
     })
 }
 
-/// What may fill `seam`: one of its algorithms, or several. Without `algorithm` a table changes the parameters of the base's.
+/// The schema of a seam: one of its algorithms, or several. A table without `algorithm` overrides parameters of the base's
+/// algorithm.
 fn slot(seam: Seam) -> Value {
     let algorithms: Vec<(String, Value)> = composition::algorithms(seam).iter().map(algorithm).collect();
     let one = tagged_or_any("algorithm", &algorithms);

@@ -8,15 +8,15 @@
 //!
 //! **Rules.** dupthresh = D (1 + floor(log2 N)).
 //!
-//! **Departures.** The survey only says "logarithmically"; the formula is from a secondary source. Limited transmit
-//! sends one segment for each SACKed one, as in RR-TCP: otherwise a threshold above the window could never be reached.
-//! N is set before the connection opens. There is no upper limit: if the threshold exceeds what the window can reach,
-//! losses are repaired by the timer.
+//! **Departures.** The survey only says "logarithmically"; the base and the factor are from a secondary description of the
+//! paper. Limited transmit sends one segment for each SACKed one, as in RR-TCP: otherwise a threshold above the window
+//! could never be reached. N is set before the connection opens. There is no upper limit: if the threshold exceeds what
+//! the window can reach, losses are repaired by the timer.
 //!
 //! **Reproduces.** Nothing: the survey gives no experiment with it.
 //!
-//! **Status.** Partial: the survey (§5.2.1), the only source, does not give the base of the logarithm or the factor.
-//! Both change the threshold.
+//! **Status.** Partial: the survey (§5.2.1) does not give the base of the logarithm or the factor. Both change the
+//! threshold.
 
 use reknit_tcp::seams::DupThresh;
 use reknit_units::Segments;

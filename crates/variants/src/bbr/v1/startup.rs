@@ -12,6 +12,7 @@ const FLAT_ROUNDS: u32 = 3;
 pub(super) struct FullPipe {
     /// `BBR.full_bw`: the bandwidth from which growth by a quarter is measured.
     pub(super) full_bw: Rate,
+    /// `BBR.full_bw_count`: rounds in a row without such growth.
     count: u32,
     /// `BBR.filled_pipe`.
     pub(super) reached: bool,

@@ -15,7 +15,7 @@
 //! **Departures.** The rules are our choice. The connection that closes last replaces the kept state.
 //!
 //! **Status.** Partial: the paper has one sentence, that serial connections might share state. What is shared and for how
-//! long is our choice, and decides the start of a connection.
+//! long is our choice, and determines how a connection starts.
 
 use crate::composition::Composition;
 use crate::pages;
