@@ -31,9 +31,9 @@ pub(crate) struct Flow {
     /// Its transactions are complete and an end has closed; this has been handled.
     pub(crate) done: bool,
     truth: Truth,
-    /// What stands between the receiver and the network, if the receiver lies.
+    /// Misbehaviour of the receiver, applied between its TCP and the network; none for honest receivers.
     liar: Option<Box<Liar>>,
-    /// Losses that a sender with an oracle must still be told about; none for other senders.
+    /// Losses that must still be reported to a sender with an oracle; none for other senders.
     oracle: Option<Box<Oracle>>,
 }
 
@@ -126,7 +126,7 @@ impl Flow {
         false
     }
 
-    /// Data arrives at a liar: every new byte counts as delivered, in order or not.
+    /// Data arrives at a misbehaving receiver: every new byte counts as delivered, in order or not.
     fn deliver_to_liar(&mut self, now: Instant, datagram: &Datagram, tally: &mut Tally) -> bool {
         let Some(liar) = &mut self.liar else { return false };
         let PerEnd { sender, receiver } = &mut self.ends;
@@ -141,7 +141,7 @@ impl Flow {
         receiver.received() > before.0 && self.application.on_arrival_at_receiver(receiver)
     }
 
-    /// What really leaves instead of `segment`, which `end` sends.
+    /// The segments that are sent instead of `segment` of `end`: only a misbehaving receiver changes it.
     pub(crate) fn falsify(&mut self, now: Instant, end: End, segment: &Segment, out: &mut Vec<Segment>) {
         match &mut self.liar {
             Some(liar) if end == End::Receiver => {
@@ -153,7 +153,7 @@ impl Flow {
         }
     }
 
-    /// True if its receiver lies.
+    /// True if its receiver misbehaves.
     pub(crate) fn has_liar(&self) -> bool {
         self.liar.is_some()
     }
@@ -166,7 +166,7 @@ impl Flow {
         }
     }
 
-    /// Tells the sender about the losses that it would know by now.
+    /// Reports to the sender the losses that it would know by now.
     pub(crate) fn tell(&mut self, now: Instant) {
         while let Some(notice) = self.oracle.as_mut().and_then(|oracle| oracle.pop(now)) {
             self.ends.sender.report_loss(now, notice.segment, notice.number);

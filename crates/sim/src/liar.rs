@@ -1,8 +1,8 @@
-//! Receivers that lie: what they tell the sender instead of the truth, to get more than their share of a path.
+//! Misbehaving receivers (Savage et al. 1999), which send false acknowledgments to get more than their share of a path.
 //!
-//! A liar stands between a receiver's TCP and the network. It sees what arrives and changes what leaves. It may know
-//! more than a real attacker, who has to guess: where SND.NXT is, for one. So an attack here is at least as strong as
-//! the same attack by a real host.
+//! The misbehaviour is applied between a receiver's TCP and the network: [`super::flow`] passes it each segment that arrives
+//! and each that is sent. It may know more than a real attacker, who has to guess, for example, SND.NXT. So an attack here
+//! is at least as strong as the same attack by a real host.
 
 use std::collections::BTreeMap;
 
@@ -20,7 +20,7 @@ const DIVISION: u32 = 50;
 const DUPLICATES: usize = 10;
 /// The most segments that one withheld ACK acknowledges.
 const LONGEST_STRETCH: u32 = 64;
-/// The longest segment that is made up.
+/// The longest forged segment.
 const LONGEST: u64 = 65_000;
 
 /// What a receiver lies about.
@@ -104,7 +104,7 @@ pub(crate) struct Liar {
     highest: u64,
     /// The ranges below `highest` that have not arrived.
     missing: BTreeMap<u64, u64>,
-    /// One past what its own TCP believes to have arrived, if it makes segments up.
+    /// One past what its own TCP believes to have arrived, if it forges segments.
     claimed: u64,
     /// What the next ACK reports as a duplicate.
     duplicate: Option<SackBlock>,
@@ -207,7 +207,7 @@ impl Liar {
         self.above = self.above.split_off(&lowest);
     }
 
-    /// Makes up segments like `like` for everything up to `to` that its own TCP does not have.
+    /// Forges segments like `like` for everything up to `to` that its own TCP does not have.
     fn claim_up_to(&mut self, base: SeqNum, to: u64, like: &Segment, arrivals: &mut Vec<Segment>) {
         while self.claimed < to {
             let len = (to - self.claimed).min(LONGEST);
@@ -217,8 +217,8 @@ impl Liar {
         }
     }
 
-    /// What leaves instead of `segment`, which its TCP sends. `snd_nxt` is the sender's, `in_flight` how many segments it
-    /// has in flight.
+    /// The segments that are sent instead of `segment` of its TCP. `snd_nxt` is the sender's, `in_flight` the number of segments
+    /// that it has in flight.
     pub(crate) fn on_departure(&mut self, segment: &Segment, snd_nxt: SeqNum, in_flight: u32, out: &mut Vec<Segment>) {
         let mut segment = *segment;
         if segment.flags.has(Flags::SYN) {

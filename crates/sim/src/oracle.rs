@@ -1,9 +1,9 @@
-//! What an oracle tells its sender: each real loss, at the time when an acknowledgment of the lost packet would have
-//! arrived, and nothing else.
+//! The loss reports of an oracle: each real loss is reported to the sender at the time when an acknowledgment of the lost
+//! packet would have arrived, and nothing else.
 //!
 //! A lost packet is never acknowledged, so this time must be defined: one smoothed round-trip time after the packet was
-//! sent, and not before it was lost. Before the round-trip time is known, the initial RTO takes its place: a sender that
-//! is told at once would fill a full queue with retransmissions without end.
+//! sent, and not before it was lost. Before the round-trip time is known, the initial RTO takes its place: with immediate
+//! reports, a sender would keep refilling a full queue with retransmissions.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -23,15 +23,15 @@ pub(crate) struct Notice {
     pub(crate) number: u16,
 }
 
-/// The losses that a sender must still be told about.
+/// The losses that must still be reported to a sender.
 #[derive(Debug, Default)]
 pub(crate) struct Oracle {
     notices: BinaryHeap<Reverse<Notice>>,
 }
 
 impl Oracle {
-    /// The path lost `datagram`, which `sender` had sent. Returns when to tell the sender; none if it has been
-    /// retransmitted since.
+    /// The path lost `datagram`, which `sender` had sent. Returns when to report it; none if it has been retransmitted
+    /// since.
     pub(crate) fn on_lost(&mut self, now: Instant, datagram: &Datagram, sender: &Connection) -> Option<Instant> {
         let number = datagram.transmission?.number;
         let (segment, record) = sender.outstanding(datagram.segment.seq)?;
