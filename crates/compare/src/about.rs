@@ -21,8 +21,7 @@ pub fn facts(variant: &Variant, composition: &Composition) -> Vec<(String, Strin
     facts.into_iter().map(|(name, fact)| (name.to_owned(), fact)).collect()
 }
 
-/// What happens instead of each need that the peer does not meet. Nothing is said of the sender's part of a variant that
-/// needs nothing from the peer: it is the base.
+/// The fallback for each need that the peer does not meet. Empty for variants that need nothing from the peer.
 pub(crate) fn fallbacks(variant: &Variant, composition: &Composition) -> Vec<String> {
     if variant.peer_needs == "nothing" { Vec::new() } else { rules::possible_fall_backs(composition) }
 }

@@ -1,4 +1,4 @@
-//! The references for goodput: `sack` on the in-order path, and the oracles, which show what is possible on the path with its
+//! The references for goodput: `sack` on the in-order path, and the oracles, which know every loss, on the path with its
 //! reordering.
 
 use reknit_sim::Scenario;

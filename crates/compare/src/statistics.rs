@@ -18,7 +18,7 @@ pub struct Estimate {
     pub two_groups: Option<[Outcome; 2]>,
 }
 
-/// A group of values that are close together.
+/// One of the two groups into which the values of an estimate fall.
 #[derive(Clone, Copy, PartialEq, Debug, serde::Serialize, schemars::JsonSchema)]
 pub struct Outcome {
     /// Their mean.
