@@ -1,10 +1,11 @@
 //! Detects receivers that acknowledge data before it arrives: optimistic ACKs, or concealed losses. Each ACK is tested before
 //! the pipeline, DSACKs in step 3; [`super::transmit`] withholds and releases the segments.
 //!
-//! Occasionally a new segment is withheld: it is entered in the scoreboard but not sent. An honest receiver SACKs what follows;
-//! then the segment is sent, one round trip late and without a change of the window. A receiver that acknowledges it, or
-//! reports it as a duplicate, cannot have received it. To a receiver, a withheld segment looks like a lost one, so a receiver
-//! that conceals losses acknowledges withheld segments too.
+//! Occasionally a new segment is withheld (the skipped segments of Sherwood, Bhattacharjee and Braud, 2005): it is entered in
+//! the scoreboard but not sent. An honest receiver SACKs what follows; then the segment is sent, one round trip late and
+//! without a change of the window. A receiver that acknowledges it, or reports it as a duplicate, cannot have received it. To
+//! a receiver, a withheld segment looks like a lost one, so a receiver that conceals losses acknowledges withheld segments
+//! too.
 //!
 //! A receiver that reports every retransmission as a duplicate does so for withheld segments as well, although they are
 //! sent once. A network can also duplicate a packet, so only a majority of such reports counts; from then on no reduction
