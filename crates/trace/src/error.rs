@@ -8,7 +8,7 @@ pub enum Error {
     /// The reader failed.
     #[error("{0}")]
     Io(#[from] io::Error),
-    /// It is a capture in another format, of which this is the name.
+    /// It is a capture in another format, with this name.
     #[error("is a capture of {0}; convert it: editcap -F pcapng FILE FILE.pcapng")]
     OtherFormat(&'static str),
     /// It is not a capture that can be read.

@@ -235,7 +235,7 @@ pub enum Verdict {
     Spurious(Why),
     /// The packet arrived, but the receiver did not keep it because earlier data was missing.
     Discarded,
-    /// Cannot tell.
+    /// There is no verdict.
     Unknown(Reason),
     /// An incident of the connection; the packet is the one that shows it.
     Incident {

@@ -24,8 +24,8 @@ impl Events {
         }
     }
 
-    /// Those that count at the places of `analysis`, in the order of the packets, and how many were left out because there
-    /// were too many.
+    /// The verdicts that count at the capture points of `analysis`, in the order of the packets, and how many were dropped
+    /// because there were too many.
     pub fn counted(self, analysis: &Analysis) -> (Vec<Event>, u64) {
         let directions = analysis.directions.iter();
         let places: BTreeMap<(u32, u8), Place> = directions.map(|d| ((d.stream, d.end), d.captured_at)).collect();

@@ -152,7 +152,7 @@ impl Flow {
     }
 }
 
-/// The flows of which a packet passed both points, those with most bytes first.
+/// The flows with a packet that passed both points, those with the most bytes first.
 pub(super) fn flows(captures: &[Captured; 2], pairs: &Pairs, sides: &Sides, clock: &Clock) -> Vec<Flow> {
     let matches = [&pairs.of_a, &pairs.of_b];
     let mut flows = Vec::new();

@@ -4,7 +4,7 @@ use super::clock::Clock;
 use super::flows::Sides;
 use super::passage::{Captured, Passage};
 
-/// Packets that look the same, before and after the expected one, of which one may be it.
+/// How many packets that look the same are considered before and after the expected one.
 const NEAR: usize = 32;
 
 /// For each packet of both captures, the same one in the other.

@@ -34,7 +34,7 @@ impl Pcap {
                 MODIFIED => (1_000, RECORD_LEN + 8),
                 _ => continue,
             };
-            let link = (order.u32(bytes, 20) & 0xffff) as u16; // the upper bits tell of a checksum
+            let link = (order.u32(bytes, 20) & 0xffff) as u16; // the upper bits describe a checksum
             buffer.consume(HEADER_LEN);
             return Ok(Some(Pcap { order, nanos_per_tick, record_len, link }));
         }

@@ -23,7 +23,7 @@ const NEAR: usize = 64;
 pub(super) struct Behind {
     /// The path's delay beyond its shortest one, and from which time on it applies.
     pub(super) delays: Vec<(Duration, Duration)>,
-    /// From when until when all packets were lost.
+    /// The times during which all packets were lost: start and end.
     pub(super) outages: Vec<(Duration, Duration)>,
     /// The fates of the packets outside of outages.
     pub(super) fates: Vec<Fate>,

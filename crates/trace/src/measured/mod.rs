@@ -30,7 +30,7 @@ const HEADERS: u32 = 40;
 const TIMESTAMPS: u32 = 12;
 /// Fewer packets say nothing about a path.
 const LEAST_PACKETS: usize = 10;
-/// More are left out.
+/// Further packets are ignored.
 pub(crate) const MOST_PACKETS: usize = 300_000;
 
 /// A packet in flight.
@@ -80,7 +80,7 @@ pub struct MeasuredPath {
     pub overflowed: bool,
     /// The shortest round trip.
     pub round_trip: Duration,
-    /// Packets of which the capture shows whether they arrived, retransmissions included.
+    /// Packets that the capture shows to have arrived or been lost, retransmissions included.
     pub packets: u64,
     /// Those that the bottleneck dropped.
     pub queue_drops: u64,
@@ -97,7 +97,7 @@ pub struct MeasuredPath {
     progress: Vec<(Duration, u64)>,
     /// From which time on the path's delay was longer, and by how much.
     delays: Vec<(Duration, Duration)>,
-    /// From when until when all packets were lost.
+    /// The times during which all packets were lost: start and end.
     outages: Vec<(Duration, Duration)>,
     fates: Vec<Fate>,
     /// The `[tcp]` table of a path file.
@@ -135,7 +135,7 @@ pub(crate) struct Measured {
     /// In the order of sending.
     pub(crate) packets: Vec<Travelled>,
     pub(crate) round_trip: Duration,
-    /// Bytes that the receiver has got in order.
+    /// Bytes that the receiver has received in order.
     pub(crate) acknowledged: u64,
     pub(crate) idle: Option<f64>,
     /// The `[tcp]` table of the path file, and whose path it is.
@@ -161,7 +161,7 @@ impl Measured {
         let since = |at: Nanos| Duration::from_nanos((at - began).max(0).cast_unsigned());
         let behind = fates::behind(packets, &passed, &outages, round_trip, since);
         let arrivals = || packets.iter().filter_map(|packet| Some((packet.arrived?, packet.len)));
-        // At the receiver, the two clocks differ: the time of arrival is that of the link, as if the path took no time.
+        // In a capture at the receiver, the two clocks differ: packets arrive as they leave the link, as if there were no delay.
         let offset = passed.transit;
         let mut progress: Vec<(Duration, u64)> = arrivals().map(|(at, len)| (since(at - offset), len.into())).collect();
         progress.sort_unstable_by_key(|(at, _)| *at);
@@ -200,7 +200,7 @@ impl Measured {
     }
 }
 
-/// A packet of which it is known when it was sent, and when it arrived unless it was lost.
+/// A packet with a known time of sending and, unless it was lost, of arrival.
 pub(crate) fn known(sent: i64, arrived: Option<i64>, size: u32, len: u32) -> Travelled {
     let is_lost = arrived.is_none();
     let (sent, arrived) = (sent.clamp(-LONGEST, LONGEST), arrived.map(|at| at.clamp(-LONGEST, LONGEST)));

@@ -19,7 +19,7 @@ const MOST_BYTES: usize = 1 << 16;
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 struct Key([u8; 16], [u8; 16], Whole, u32);
 
-/// A packet of which fragments are missing.
+/// An incomplete packet.
 #[derive(Debug)]
 struct Partial {
     key: Key,
@@ -40,7 +40,7 @@ pub(super) struct Complete {
     pub(super) pieces: u64,
 }
 
-/// The packets of which fragments are missing, the oldest first.
+/// The incomplete packets, oldest first.
 #[derive(Debug, Default)]
 pub(super) struct Fragments {
     partial: Vec<Partial>,

@@ -15,7 +15,7 @@ pub(super) fn read(link: u16, frame: Rest<'_>) -> Next<'_> {
         ETHERNET => Ok((Layer::Ethernet, frame)),
         // Raw IP: the number of the registry, those that some systems write, and those of one version.
         RAW | 12 | 14 | 228 | 229 => Ok((Layer::Ip, frame)),
-        0 | 108 => inside(Layer::Ip, 4), // the address family, whose numbers differ; IP's version tells more
+        0 | 108 => inside(Layer::Ip, 4), // the address family, whose numbers differ; the IP version is reliable
         6 => token_ring(frame),
         8 => inside(Layer::Ip, 16), // SLIP: the direction, and space for compressed headers
         9 | 50 => serial(frame),
@@ -139,7 +139,7 @@ fn juniper(frame: Rest<'_>) -> Next<'_> {
     Ok((Layer::Ethernet, frame.after(4 + extensions)?))
 }
 
-/// What the firewall of Linux logs: attributes, of which one is the packet.
+/// The log of the Linux firewall (NFLOG): attributes, one of which is the packet.
 fn nflog(frame: Rest<'_>) -> Next<'_> {
     const MOST_ATTRIBUTES: usize = 32;
     const HEAD: usize = 4;

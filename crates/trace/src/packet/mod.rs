@@ -258,7 +258,7 @@ pub(crate) struct Datagram<'a> {
     pub(crate) ttl: u8,
     /// Of TCP.
     pub(crate) segment: Option<Segment>,
-    /// What UDP, or IP, carries, as far as it was captured, and its length on the wire.
+    /// The captured payload of UDP or IP, and its length on the wire.
     pub(crate) payload: &'a [u8],
     pub(crate) len: usize,
     /// Bytes of the packet, with an IP header without options.

@@ -86,7 +86,7 @@ pub(super) fn radiotap(frame: Rest<'_>) -> Next<'_> {
     if is_padded { unpadded(inside) } else { Ok((Layer::Wlan, inside)) }
 }
 
-/// A frame whose header is padded to a multiple of four bytes: only a QoS header needs it. It must be a frame that can be read,
+/// A frame whose header is padded to a multiple of four bytes: only a `QoS` header needs it. It must be a frame that can be read,
 /// so its LLC header follows.
 fn unpadded(frame: Rest<'_>) -> Next<'_> {
     let (layer, rest) = read(frame)?;
@@ -94,7 +94,7 @@ fn unpadded(frame: Rest<'_>) -> Next<'_> {
     Ok((layer, rest.after(header.next_multiple_of(4) - header)?))
 }
 
-/// The header of Prism cards, in place of which some drivers write that of AVS.
+/// The header of Prism cards; some drivers write the AVS header instead.
 pub(super) fn prism(frame: Rest<'_>) -> Next<'_> {
     const AVS: u32 = 0x8021_1000;
     if frame.u32(0)? & 0xffff_f000 == AVS {

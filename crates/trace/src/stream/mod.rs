@@ -79,7 +79,7 @@ pub(crate) struct Stream {
     is_closing: bool,
     /// A RST passed.
     is_reset: bool,
-    /// Duplicates of which it is not known yet whether the network or the capture made them.
+    /// Events about duplicates that either the network or the capture made, which is not known yet.
     held: Vec<Event>,
     /// It has been silent for a long time and has forgotten all it can.
     is_at_rest: bool,
@@ -124,7 +124,7 @@ impl Stream {
     /// A packet of this connection. `most_ranges`: how many ranges of data each direction may remember.
     pub(crate) fn on_packet(&mut self, packet: &Packet, frame: u64, now: Instant, most_ranges: usize, log: &mut Log) {
         let end = self.end(packet);
-        let now = now.max(self.last); // clocks are set back now and then
+        let now = now.max(self.last); // clocks may be set back
         self.last = now;
         self.packets += 1;
         self.is_at_rest = false;

@@ -100,7 +100,7 @@ impl Rounds {
             if episode.rounds > 0 {
                 episode.lowest = episode.lowest.min(bytes);
             }
-            // A pause may be the application's, so the lower estimate leaves it out.
+            // The application may have paused, so the lower estimate ignores the round.
             let least = if self.empty > 1 { 0.0 } else { episode.usual - bytes };
             episode.missing[0] += least.max(0.0);
             episode.missing[1] += (episode.most - bytes).max(0.0);
