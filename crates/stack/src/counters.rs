@@ -43,7 +43,7 @@ pub struct Counters {
     pub packets_reassembled: u64,
     /// Fragments that were dropped: they overlapped others, or there were too many.
     pub fragments_dropped: u64,
-    /// Packets of which not all fragments arrived in time.
+    /// Packets whose fragments did not all arrive in time.
     pub reassembly_timeouts: u64,
     /// Data that the peer never acknowledged on connections that the application had closed.
     pub undelivered: Undelivered,

@@ -64,8 +64,8 @@ impl Secret {
         Secret(key)
     }
 
-    /// The hash of `flow`; with [`Purpose::PortOffset`] and [`Purpose::PortCounter`] it leaves out the local port, which is
-    /// not chosen yet.
+    /// The hash of `flow`; with [`Purpose::PortOffset`] and [`Purpose::PortCounter`] without the local port, which is not
+    /// chosen yet.
     pub(crate) fn hash(&self, flow: &Flow, purpose: Purpose) -> u64 {
         let mut hasher = SipHasher13::new_with_key(&self.0);
         let (tag, extra) = match purpose {

@@ -21,7 +21,7 @@ const MOST_PIECES: usize = 64;
 /// Bytes of the first fragment that are kept for an ICMP message.
 const QUOTED: usize = 548;
 
-/// A packet of which some fragments have arrived.
+/// An incomplete packet.
 #[derive(Debug)]
 struct Partial {
     key: FragmentKey,
@@ -58,7 +58,7 @@ pub(crate) struct Expired {
     pub(crate) first: Option<Vec<u8>>,
 }
 
-/// Packets of which some fragments have arrived.
+/// The incomplete packets.
 #[derive(Debug, Default)]
 pub(crate) struct Fragments {
     /// In the order in which their first fragments arrived, which is the order in which they expire.

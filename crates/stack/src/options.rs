@@ -24,8 +24,8 @@ pub(crate) const LEAST_MTU_V4: u16 = 552;
 pub struct Options {
     /// The addresses of this host. Packets to others are ignored.
     pub addresses: Vec<IpAddr>,
-    /// Forwarding: the most connections, to any address and port on which nobody listens, that wait for the program to take or
-    /// refuse them ([`crate::Stack::next_request`]). Zero is no forwarding: packets to other addresses are ignored.
+    /// Forwarding: the most connections, to any address and port without a listener, that wait for the program to take or refuse
+    /// them ([`crate::Stack::next_request`]). Zero turns forwarding off: packets to other addresses are ignored.
     pub most_requests: usize,
     /// The largest packet that the interface carries.
     pub mtu: u16,

@@ -48,7 +48,7 @@ pub(crate) enum Added {
     New,
     /// The program has been notified of this request, or of others that it has not looked at yet.
     Told,
-    /// There is no room; the SYN is ignored.
+    /// Too many requests wait; the SYN is ignored.
     Full,
 }
 

@@ -180,7 +180,7 @@ impl Socket {
         self.stream.give_back_pages(buffers);
         let is_new = self.stream.connection().received() > received;
         if is_new && matches!(self.owner, Owner::Nobody { .. }) {
-            // Nobody will ever read it (RFC 9293 §3.6.1, RFC 2525 §2.17).
+            // The data will never be read (RFC 9293 §3.6.1, RFC 2525 §2.17).
             self.stream.abort(now);
         }
         if self.unreachable.is_some_and(|quoted| !self.stream.connection().is_outstanding(quoted)) {

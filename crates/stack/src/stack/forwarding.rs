@@ -16,7 +16,7 @@ use crate::requests::{Added, Pending, Request, RequestId};
 use crate::socket_id::SocketId;
 
 impl Stack {
-    /// A SYN for an address and port on which nobody listens.
+    /// A SYN for an address and port without a listener.
     pub(super) fn on_request(&mut self, now: Instant, flow: Flow, arrived: &Decoded<'_>, above: Option<SeqNum>) {
         // The peer retransmits the data of a SYN once the connection is open.
         let syn = Segment { len: 0, ..arrived.segment };
@@ -28,7 +28,7 @@ impl Stack {
         }
     }
 
-    /// The next connection that a peer asks for, to an address and port on which nobody listens. None if there is none:
+    /// The next connection that a peer asks for, to an address and port without a listener. None if there is none:
     /// [`crate::Event::Requested`] signals the next. Only with [`crate::Options::most_requests`].
     ///
     /// The peer waits until the program decides; after a minute the request is forgotten.
