@@ -1,4 +1,4 @@
-//! The live kernel as the TCP under test of a script, in real time. Each script has a network namespace of its own.
+//! The live kernel as the TCP under test of a script, in real time. Each script has a separate network namespace.
 
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};

@@ -73,7 +73,7 @@ impl Names {
         Names { resolv, hosts: String::new(), resolver }
     }
 
-    /// Shows them to the calling thread and its children, which must have a mount namespace of their own.
+    /// Shows them to the calling thread and its children, which must have a separate mount namespace.
     pub(super) fn show(&self) -> io::Result<()> {
         // The files are in a private memory file system, which lasts as long as they are mounted.
         let memory = scratch();

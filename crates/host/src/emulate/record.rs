@@ -6,7 +6,7 @@ use reknit_units::{Duration, Instant};
 
 /// The most packets of a direction that are recorded.
 const MOST: usize = 20_000_000;
-/// A packet of which it is not known yet what happens to it.
+/// A packet whose delay or loss is not known yet.
 const UNKNOWN: u64 = u64::MAX;
 const LOST: u64 = u64::MAX - 1;
 /// Packets per line of the file.

@@ -1,4 +1,4 @@
-//! An end whose TCP is that of the running kernel, in a separate network namespace.
+//! An end that uses the TCP of the running kernel, in a separate network namespace.
 
 use std::collections::BTreeMap;
 use std::convert::Infallible;
@@ -29,7 +29,7 @@ use crate::punctuality::waited_for_cpu;
 const CHUNK: usize = 64 << 10;
 /// Longest wait for a connection before the thread checks whether it must stop, in ms.
 const NAP: u8 = 50;
-/// A packet for which the device has no room is written again after this time,
+/// If the queue of the device is full, a packet is written again after this time,
 const PAUSE: Duration = Duration::from_micros(100);
 /// up to this many times.
 const ATTEMPTS: u32 = 20;
@@ -180,7 +180,7 @@ impl KernelEnd {
         self.thread.as_ref().is_none_or(JoinHandle::is_finished)
     }
 
-    /// Passes a packet to the kernel. If the device has no room, tries again a little later; if it keeps refusing, the
+    /// Passes a packet to the kernel. If the queue of the device is full, tries again a little later; if it stays full, the
     /// packet is lost, as in any network.
     pub(crate) fn deliver(&mut self, packet: &[u8]) -> io::Result<()> {
         for _ in 0..ATTEMPTS {
