@@ -157,7 +157,7 @@ pub struct Context<'a> {
     pub board: &'a Scoreboard,
 }
 
-/// A DSACK report (RFC 2883): the receiver got some bytes more than once.
+/// A DSACK report (RFC 2883): the receiver received some bytes more than once.
 #[derive(Clone, Copy, Debug)]
 pub struct Dsack<'a> {
     /// First byte reported.

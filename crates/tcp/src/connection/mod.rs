@@ -276,7 +276,7 @@ impl Connection {
         self.sender.board.containing(self.sender.state.snd_una.nearest(seq, self.identity.isn)?)
     }
 
-    /// True if this end's loss detector must be told what the network lost ([`Connection::report_loss`]).
+    /// True if losses of the network must be reported to this end's loss detector ([`Connection::report_loss`]).
     pub fn needs_loss_reports(&self) -> bool {
         self.sender.needs_loss_reports()
     }

@@ -298,7 +298,7 @@ impl Receiver {
     }
 
     /// A segment was discarded by PAWS. RFC 7323 §5.3 asks for an ACK. If the data had already arrived, the ACK reports
-    /// the duplicate (RFC 2883), as Linux does: the late original of a retransmitted segment tells the sender that the
+    /// the duplicate (RFC 2883), as Linux does: the late original of a retransmitted segment shows the sender that the
     /// retransmission was spurious.
     pub(crate) fn on_discarded(&mut self, start: Offset, end: Offset) {
         let end = end.min(self.rcv_nxt());

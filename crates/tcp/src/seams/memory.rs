@@ -5,7 +5,7 @@ use std::any::Any;
 /// What the plug-ins of a host's earlier connections to a peer have kept for later ones: one value of each type. The
 /// owner of the connections has one memory for each peer.
 ///
-/// A plug-in keeps a value of its own type, so it never meets a value that another algorithm has kept.
+/// Each plug-in keeps a value of a type that only it uses, so it never gets the value of another algorithm.
 #[derive(Debug, Default)]
 pub struct Memory {
     values: Vec<Box<dyn Any + Send>>,

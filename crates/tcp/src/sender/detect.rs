@@ -56,7 +56,7 @@ impl Sender {
         self.transmit(now);
     }
 
-    /// True if the loss detector must be told what the network lost.
+    /// True if losses of the network must be reported to the loss detector.
     pub(crate) fn needs_loss_reports(&self) -> bool {
         self.traits.loss_detector.needs_loss_reports
     }

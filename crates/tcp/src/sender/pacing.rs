@@ -4,7 +4,7 @@
 //! A quantum is sent as one burst. The next burst may be sent when the first has used up its time at the pacing rate.
 //! If a burst is sent late, its time is shortened by up to half, so that a late timer does not reduce the rate. Linux
 //! without fq does the same; its bursts are those of segmentation offload: about 1 ms at the pacing rate, but at least
-//! two segments. A retransmission of a single segment is a burst of its own there.
+//! two segments. A retransmission of a single segment is a separate burst there.
 //!
 //! However low the rate, a segment takes at most `max_rto`: a rate of zero, such as that of a window in a very long round
 //! trip, rounded down, would stop the sender for good.

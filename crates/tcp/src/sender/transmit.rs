@@ -348,7 +348,7 @@ impl Sender {
         }
     }
 
-    /// Notes whether the window is in use, and tells the congestion control if it is not.
+    /// Notes whether the window is in use, and notifies the congestion control if it is not. Called after each transmission.
     fn note_use_of_window(&mut self, now: Instant, stop: Option<Stop>) {
         let congestion = self.plugins.congestion_control.as_mut();
         let is_unused = self.window_use.note_stop(stop, &self.state, &self.board, congestion);

@@ -194,7 +194,7 @@ impl Stream {
         self.on_joined(now, segment, std::iter::once(payload));
     }
 
-    /// As [`Stream::on_segment`], for several segments that have been joined to one, with their payloads in order.
+    /// As [`Stream::on_segment`], for several segments that were coalesced into one, with their payloads in order.
     pub fn on_joined<'a>(&mut self, now: Instant, segment: &Segment, payloads: impl Iterator<Item = &'a [u8]> + Clone) {
         if payloads.clone().map(<[u8]>::len).sum::<usize>() < usize::from(segment.len) {
             return;
