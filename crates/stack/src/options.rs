@@ -1,4 +1,5 @@
-//! Options of a stack, of a listener and of a socket.
+//! Options of a stack, of a listener and of a socket. Read as a socket or listener is opened; [`Prepared`] is made once for
+//! consecutive sockets with the same options.
 
 use std::net::IpAddr;
 use std::sync::Arc;

@@ -1,5 +1,5 @@
-//! Connections that peers ask for in forwarding mode: the program decides before anything is answered. Called in
-//! `stack/forwarding.rs`: `add` as a SYN without a socket or listener arrives, the rest by calls of the program.
+//! Connections that peers ask for in forwarding mode: the program decides before anything is answered. `add` is called as a
+//! SYN without a socket or listener arrives, `cancel` as a RST does, `next` and `take` by the program.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::net::SocketAddr;
