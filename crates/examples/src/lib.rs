@@ -1,0 +1,5 @@
+//! What the programs in `src/bin` share: a WireGuard tunnel that carries the packets of a network.
+
+mod tunnel;
+
+pub use tunnel::{key, tunnel};
