@@ -47,6 +47,12 @@ pub struct Counters {
     pub reassembly_timeouts: u64,
     /// Data that the peer never acknowledged on connections that the application had closed.
     pub undelivered: Undelivered,
+    /// Connections that were reset because there was no memory: they were closed or made no progress, and held more than others.
+    pub memory_resets: u64,
+    /// Closed connections that were reset because their peer had acknowledged nothing for [`crate::Options::orphan_timeout`].
+    pub orphan_timeouts: u64,
+    /// Segments whose data was not accepted because there was no memory. Peers send it again.
+    pub memory_drops: u64,
     /// Times that the segment size was reduced because full-sized segments did not get through.
     pub black_holes: u64,
 }

@@ -9,6 +9,7 @@
 //!   which they send. `sockets` combines the three.
 //! * `socket` is one connection with its owner (`owner`), receive window (`window`) and segment size (`segment_size`);
 //!   `time_wait` is what remains of it in TIME-WAIT.
+//! * `memory` counts what all sockets hold, and limits it.
 //! * `listeners` has the queues before `accept`; `secrets`, `cookie` and `ports` the values that others must not guess;
 //!   `path_mtus` the MTU of the path to each peer; `requests` the SYNs that wait for the program to decide; `answers` the
 //!   segments that belong to no socket.
@@ -76,6 +77,7 @@ mod flow;
 mod fragments;
 mod info;
 mod listeners;
+mod memory;
 mod messages;
 mod options;
 mod owner;

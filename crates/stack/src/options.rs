@@ -39,6 +39,12 @@ pub struct Options {
     pub most_sockets: usize,
     /// The most sockets that were closed and still send. A further one is reset when it is closed.
     pub most_orphans: usize,
+    /// How long a closed socket goes on while its peer answers, but acknowledges nothing new: its window is closed, for instance.
+    pub orphan_timeout: Duration,
+    /// The most memory for the buffers of all connections together, and for the records of what they have in flight. When three
+    /// quarters are in use, no connection gets more than its share; when all is, no more than 2 KiB in each direction, closed
+    /// sockets that hold more are reset, and so are those that hold more and make no progress for 10 s (RFC 6429 §4).
+    pub most_memory: Bytes,
     /// Retry with smaller segments when full-sized ones are lost again and again and smaller ones may pass: the path may
     /// drop ICMP (RFC 4821, RFC 8899 §4.3). Larger ones are tried again later.
     pub detect_black_holes: bool,
@@ -54,6 +60,8 @@ impl Default for Options {
             icmp_per_second: 1000,
             most_sockets: 1 << 20,
             most_orphans: 1 << 14,
+            orphan_timeout: Duration::from_secs(200),
+            most_memory: Bytes(512 << 20),
             detect_black_holes: true,
         }
     }

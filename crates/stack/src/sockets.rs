@@ -11,14 +11,17 @@
 
 use std::hint::black_box;
 
-use reknit_tcp::Buffers;
-use reknit_units::Instant;
+use reknit_tcp::segment::Flags;
+use reknit_tcp::{Buffers, Segment};
+use reknit_units::{Duration, Instant};
 use reknit_wire::Decoded;
 
 use crate::answers::Transmit;
+use crate::counters::Counters;
 use crate::error::Error;
 use crate::events::Events;
 use crate::flow::{Flow, Secret};
+use crate::memory::Memory;
 use crate::segment_size::Learned;
 use crate::send_queue::SendQueue;
 use crate::socket::Socket;
@@ -44,6 +47,8 @@ pub(crate) struct Sockets {
     spare: Spare,
     /// The number of sockets without an owner, except for those in TIME-WAIT.
     orphans: usize,
+    orphan_timeout: Duration,
+    memory: Memory,
 }
 
 /// The result of a turn of the send queue.
@@ -58,7 +63,7 @@ pub(crate) enum Turn {
 }
 
 impl Sockets {
-    pub(crate) fn new(now: Instant, hash: Secret) -> Sockets {
+    pub(crate) fn new(now: Instant, hash: Secret, memory: Memory, orphan_timeout: Duration) -> Sockets {
         Sockets {
             table: Table::new(hash),
             wheel: Wheel::new(now),
@@ -66,6 +71,8 @@ impl Sockets {
             buffers: Buffers::default(),
             spare: Spare::default(),
             orphans: 0,
+            orphan_timeout,
+            memory,
         }
     }
 
@@ -149,21 +156,41 @@ impl Sockets {
         index: u32,
         arrived: &Decoded<'_>,
         payloads: impl Iterator<Item = &'a [u8]> + Clone,
+        counters: &mut Counters,
     ) -> Option<Learned> {
+        let share = self.memory.share(self.table.len());
         let socket = self.table.live(index)?;
         if !socket.accepts_hop_limit(arrived.hop_limit) {
             return None;
         }
-        let learned = socket.on_segment(now, arrived, payloads, &mut self.buffers);
+        socket.limit_window(share);
+        let learned = if share.is_some() && self.memory.is_full() && arrived.segment.len > 0 {
+            let len = socket.least_room(&arrived.segment);
+            counters.memory_drops += u64::from(len < arrived.segment.len);
+            let segment = shortened(&arrived.segment, len);
+            socket.on_segment(now, &Decoded { segment, ..*arrived }, payloads, &mut self.buffers)
+        } else {
+            socket.on_segment(now, arrived, payloads, &mut self.buffers)
+        };
+        let (before, after) = socket.charge();
+        self.memory.update(before, after);
         self.wake(index);
         learned
+    }
+
+    /// Bytes that all connections hold.
+    pub(crate) fn memory(&self) -> usize {
+        self.memory.used()
     }
 
     /// As [`Socket::read`].
     #[inline]
     pub(crate) fn read(&mut self, now: Instant, id: SocketId, into: &mut [u8]) -> Result<usize, Error> {
         let socket = self.table.get_mut(id).ok_or(Error::NoSocket)?;
-        let n = socket.read(now, into, &mut self.buffers)?;
+        let result = socket.read(now, into, &mut self.buffers);
+        let (before, after) = socket.charge();
+        self.memory.update(before, after);
+        let n = result?;
         // Only a window update needs to be sent.
         if n > 0 && socket.connection().has_output() {
             self.wake(id.place());
@@ -174,8 +201,11 @@ impl Sockets {
     /// As [`Socket::write`].
     #[inline]
     pub(crate) fn write(&mut self, id: SocketId, bytes: &[u8]) -> Result<usize, Error> {
+        let share = self.memory.share(self.table.len());
         let socket = self.table.get_mut(id).ok_or(Error::NoSocket)?;
-        let n = socket.write(bytes, &mut self.buffers)?;
+        let n = socket.write(bytes, share, &mut self.buffers)?;
+        let (before, after) = socket.charge();
+        self.memory.update(before, after);
         if n > 0 {
             self.queue.on_written();
             self.wake(id.place());
@@ -213,8 +243,20 @@ impl Sockets {
     }
 
     /// The timer of a live socket is due. Returns what it has learned about the path.
-    pub(crate) fn on_timer(&mut self, now: Instant, index: u32, detects_black_holes: bool) -> Option<Learned> {
-        let learned = self.table.live(index)?.on_timer(now, detects_black_holes, &mut self.buffers);
+    pub(crate) fn on_timer(
+        &mut self,
+        now: Instant,
+        index: u32,
+        detects_black_holes: bool,
+        counters: &mut Counters,
+    ) -> Option<Learned> {
+        let socket = self.table.live(index)?;
+        if self.memory.is_full() && socket.may_give_way(now) {
+            counters.memory_resets += u64::from(socket.abort(now));
+        } else if socket.is_abandoned(now, self.orphan_timeout) {
+            counters.orphan_timeouts += u64::from(socket.abort(now));
+        }
+        let learned = socket.on_timer(now, detects_black_holes, &mut self.buffers);
         self.wake(index);
         learned
     }
@@ -228,17 +270,21 @@ impl Sockets {
         if socket.notify(now, id, events) && socket.join_queue() {
             self.queue.push(index);
         }
-        let deadline = socket.rest(now, &mut self.buffers);
+        let deadline = socket.rest(now, self.orphan_timeout, &mut self.buffers);
+        let (before, after) = socket.charge();
+        self.memory.update(before, after);
         self.wheel.set(index, deadline);
     }
 
-    /// The application no longer needs the socket. If there are `most` such sockets already, it is reset, as Linux does
-    /// (`tcp_max_orphans`).
-    pub(crate) fn close(&mut self, now: Instant, id: SocketId, most: usize) {
+    /// The application no longer needs the socket. If there are `most` such sockets already, or no memory is left, it is reset, as
+    /// Linux does (`tcp_max_orphans`, `tcp_mem`).
+    pub(crate) fn close(&mut self, now: Instant, id: SocketId, most: usize, counters: &mut Counters) {
         let Some(socket) = self.table.get_mut(id).filter(|socket| !socket.is_orphan()) else { return };
         socket.close(now);
         if self.orphans >= most {
             socket.abort(now);
+        } else if self.memory.is_full() && socket.may_give_way(now) {
+            counters.memory_resets += u64::from(socket.abort(now));
         }
         self.orphans += 1;
         self.wake(id.place());
@@ -259,7 +305,10 @@ impl Sockets {
     }
 
     pub(crate) fn remove(&mut self, index: u32) {
-        self.orphans -= usize::from(self.table.peek(index).is_some_and(Socket::is_orphan));
+        if let Some(socket) = self.table.live(index) {
+            self.orphans -= usize::from(socket.is_orphan());
+            self.memory.update(socket.charge().0, 0);
+        }
         self.wheel.clear(index);
         self.table.remove(index);
     }
@@ -270,6 +319,7 @@ impl Sockets {
         let Some(state) = socket.time_wait() else { return };
         let waiting = Waiting::new(*socket.flow(), socket.hop_limit(), state);
         self.orphans -= usize::from(socket.is_orphan());
+        self.memory.update(socket.charge().0, 0);
         self.wheel.clear(index);
         self.table.wait(index, waiting);
         self.wheel.set(index, state.expires);
@@ -351,4 +401,13 @@ impl Sockets {
             socket.read_algorithms_ahead();
         }
     }
+}
+
+/// The segment with only the first `len` bytes of its data.
+fn shortened(segment: &Segment, len: u16) -> Segment {
+    if len >= segment.len {
+        return *segment;
+    }
+    let flags = Flags::from_bits(segment.flags.bits() & !(Flags::FIN | Flags::PSH).bits());
+    Segment { len, flags, ..*segment }
 }

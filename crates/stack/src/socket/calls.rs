@@ -61,7 +61,7 @@ impl Socket {
 
     /// See [`crate::Stack::write`].
     #[inline]
-    pub(crate) fn write(&mut self, bytes: &[u8], buffers: &mut Buffers) -> Result<usize, Error> {
+    pub(crate) fn write(&mut self, bytes: &[u8], share: Option<usize>, buffers: &mut Buffers) -> Result<usize, Error> {
         if self.state() == State::Closed {
             return Err(self.failure().unwrap_or(Error::ShutDown));
         }
@@ -69,13 +69,27 @@ impl Socket {
             return Err(Error::ShutDown);
         }
         self.stream.lend(buffers);
+        let n = match share {
+            None => self.write_some(bytes),
+            Some(share) => {
+                let room = share.saturating_sub(self.stream.connection().unacknowledged().0 as usize);
+                self.write_some(&bytes[..bytes.len().min(room)])
+            }
+        };
+        if n < bytes.len() {
+            self.interest.want_write(true);
+        }
+        if n == 0 && !bytes.is_empty() { Err(Error::WouldBlock) } else { Ok(n) }
+    }
+
+    fn write_some(&mut self, bytes: &[u8]) -> usize {
         let mut n = self.stream.write(bytes);
         if n < bytes.len() {
             self.tune_send_buffer();
             n += self.stream.write(&bytes[n..]);
             self.interest.want_write(n < bytes.len());
         }
-        if n == 0 && !bytes.is_empty() { Err(Error::WouldBlock) } else { Ok(n) }
+        n
     }
 
     /// See [`crate::Stack::delivered`].
@@ -132,6 +146,7 @@ impl Socket {
         } else if is_open {
             self.stream.close();
         }
+        self.progress.restart(now);
         self.owner = Owner::Nobody { until };
     }
 

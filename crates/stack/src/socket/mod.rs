@@ -7,7 +7,7 @@ use std::hint::black_box;
 use std::sync::Arc;
 
 use reknit_tcp::seams::Plugins;
-use reknit_tcp::{Buffers, Connection, Output, SeqNum, State, Stream, TimeWait};
+use reknit_tcp::{Buffers, Connection, Output, Segment, SeqNum, State, Stream, TimeWait};
 use reknit_units::{Bytes, Duration, Instant};
 use reknit_wire::Decoded;
 
@@ -16,6 +16,7 @@ use crate::busy::Stopwatch;
 use crate::events::{Event, Events};
 use crate::flow::Flow;
 use crate::listeners::ListenerId;
+use crate::memory::{LEAST, Progress, STALLED};
 use crate::options::{Linger, Prepared};
 use crate::owner::{Interest, Owner};
 use crate::segment_size::{Learned, Report, SegmentSize};
@@ -26,6 +27,9 @@ use crate::window::WindowTuning;
 const IDLE: Duration = Duration::from_secs(2);
 /// and the rest, which late DSACKs may need, after this.
 const LAST_GHOSTS: Duration = Duration::from_secs(70);
+
+/// A connection that holds no more never has to give way: the least in each direction, in whole pages.
+const MODEST: usize = LEAST * 2 + 2 * 4096;
 
 /// A connection with everything that belongs to it alone.
 #[derive(Debug)]
@@ -56,6 +60,11 @@ pub(crate) struct Socket {
     stopwatch: Stopwatch,
     /// When memory that is no longer needed is released, unless something happens before; set while there is such memory.
     shrink_at: Instant,
+    /// Bytes that it was last seen to hold.
+    charged: usize,
+    progress: Progress,
+    /// The receive window is limited because there is little memory.
+    is_short: bool,
 }
 
 impl Socket {
@@ -78,6 +87,9 @@ impl Socket {
             next_plugins: None,
             stopwatch: Stopwatch::new(now),
             shrink_at: Instant::NEVER,
+            charged: 0,
+            progress: Progress::new(now),
+            is_short: false,
             stream,
             flow,
             prepared,
@@ -327,12 +339,19 @@ impl Socket {
         (bytes > 0 || is_open && !self.is_delivered()).then_some(bytes)
     }
 
-    /// Returns empty buffers, and the time at which its timer must fire. Called after [`Socket::notify`].
+    /// Returns empty buffers, and the time at which its timer must fire. A closed socket ends after `orphan_timeout` without
+    /// progress. Called after [`Socket::notify`].
     #[inline]
-    pub(crate) fn rest(&mut self, now: Instant, buffers: &mut Buffers) -> Instant {
-        let mut deadline = self.stream.connection().deadline();
+    pub(crate) fn rest(&mut self, now: Instant, orphan_timeout: Duration, buffers: &mut Buffers) -> Instant {
+        let connection = self.stream.connection();
+        let mut deadline = connection.deadline();
+        let is_busy = connection.unacknowledged() > Bytes::ZERO || connection.has_gaps();
+        self.progress.note(now, connection.acknowledged() + connection.received(), is_busy);
         if let Owner::Nobody { until } = self.owner {
             deadline = deadline.min(until);
+            if self.undelivered().is_some() {
+                deadline = deadline.min(self.progress.since() + orphan_timeout);
+            }
         }
         self.stream.give_back(buffers);
         if !self.stream.holds_memory() {
@@ -341,6 +360,48 @@ impl Socket {
             self.shrink_at = now + IDLE;
         }
         deadline.min(self.shrink_at)
+    }
+
+    /// True if it was closed, and its peer has acknowledged nothing for `orphan_timeout`.
+    pub(crate) fn is_abandoned(&self, now: Instant, orphan_timeout: Duration) -> bool {
+        self.is_orphan() && self.progress.since() + orphan_timeout <= now && self.undelivered().is_some()
+    }
+
+    /// True if it may end when there is no memory: it holds more than the least, and it is closed, or there is no progress although
+    /// its application has read everything.
+    pub(crate) fn may_give_way(&self, now: Instant) -> bool {
+        let is_stalled = self.progress.since() + STALLED <= now && self.stream.connection().readable() == Bytes::ZERO;
+        self.charged > MODEST && (is_stalled || self.is_orphan() && self.undelivered().is_some())
+    }
+
+    /// Bytes that it was last seen to hold, and those that it holds now.
+    #[inline]
+    pub(crate) fn charge(&mut self) -> (usize, usize) {
+        let before = std::mem::replace(&mut self.charged, self.stream.memory());
+        (before, self.charged)
+    }
+
+    /// Announces a window of at most `share` while there is little memory.
+    #[inline]
+    pub(crate) fn limit_window(&mut self, share: Option<usize>) {
+        if share.is_none() && !self.is_short {
+            return;
+        }
+        self.is_short = share.is_some();
+        let window = self.tuning.window().min(share.map_or(Bytes::MAX, |share| Bytes(share as u64)));
+        self.stream.connection_mut().limit_receive_window(window);
+    }
+
+    /// How much of the data in `segment` may be kept if there is no memory: what fills the first gap, if little is unread.
+    pub(crate) fn least_room(&self, segment: &Segment) -> u16 {
+        let connection = self.stream.connection();
+        let next = connection.next_expected();
+        let room = (LEAST as u64).saturating_sub(connection.readable().0) as u32;
+        if next.before(segment.seq) {
+            return 0;
+        }
+        let old = next.0.wrapping_sub(segment.seq.0);
+        old.saturating_add(room).min(u32::from(segment.len)) as u16
     }
 
     /// True if there is data to read, or the end of the stream, or an error.

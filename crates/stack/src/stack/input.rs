@@ -78,7 +78,7 @@ impl Stack {
         arrived: &Decoded<'_>,
         payloads: impl Iterator<Item = &'a [u8]> + Clone,
     ) {
-        if let Some(learned) = self.sockets.on_segment(now, index, arrived, payloads) {
+        if let Some(learned) = self.sockets.on_segment(now, index, arrived, payloads, &mut self.counters) {
             self.remember(now, arrived.endpoints.source.ip(), learned);
         }
     }

@@ -20,7 +20,7 @@ pub use using::Shutdown;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 
-use reknit_units::Instant;
+use reknit_units::{Bytes, Instant};
 
 use crate::answers::Answers;
 use crate::counters::Counters;
@@ -29,6 +29,7 @@ use crate::events::{Event, Events};
 use crate::flow::is_host;
 use crate::fragments::Fragments;
 use crate::listeners::Listeners;
+use crate::memory::Memory;
 use crate::messages::Messages;
 use crate::options::{Options, Prepared, SocketOptions};
 use crate::path_mtus::PathMtus;
@@ -76,7 +77,7 @@ impl Stack {
     pub fn new(now: Instant, options: Options, secret: [u8; 32]) -> Stack {
         let secrets = Secrets::new(secret);
         Stack {
-            sockets: Sockets::new(now, secrets.hash()),
+            sockets: Sockets::new(now, secrets.hash(), Memory::new(options.most_memory), options.orphan_timeout),
             secrets,
             listeners: Listeners::default(),
             requests: Requests::new(options.most_requests),
@@ -132,6 +133,11 @@ impl Stack {
     /// The number of sockets of all kinds: open, half-open, closing, and in TIME-WAIT.
     pub fn sockets(&self) -> usize {
         self.sockets.len()
+    }
+
+    /// What the buffers of all connections take, and the records of what they have in flight: see [`Options::most_memory`].
+    pub fn memory(&self) -> Bytes {
+        Bytes(self.sockets.memory() as u64)
     }
 
     /// True if nothing has to be sent, and only the ends of TIME-WAIT are waited for.

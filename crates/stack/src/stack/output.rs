@@ -67,7 +67,9 @@ impl Stack {
             Slot::Vacant => {}
             Slot::Live(socket) => {
                 let peer = socket.flow().remote.ip();
-                if let Some(learned) = self.sockets.on_timer(now, index, self.options.detect_black_holes) {
+                if let Some(learned) =
+                    self.sockets.on_timer(now, index, self.options.detect_black_holes, &mut self.counters)
+                {
                     self.remember(now, peer, learned);
                 }
             }

@@ -132,7 +132,7 @@ impl Stack {
     /// The application no longer needs the socket. Written data is still sent, as [`Linger`] says. If data has arrived and was
     /// not read, or arrives later, the peer gets a RST (RFC 2525 §2.17): it must not believe that the data was read.
     pub fn close(&mut self, now: Instant, id: SocketId) {
-        self.sockets.close(now, id, self.options.most_orphans);
+        self.sockets.close(now, id, self.options.most_orphans, &mut self.counters);
     }
 
     /// Ends the connection at once; the peer gets a RST. The socket must still be closed.

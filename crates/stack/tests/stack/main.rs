@@ -1,6 +1,7 @@
 //! Two stacks back to back.
 
 mod batches;
+mod budget;
 mod closing;
 mod datagrams;
 mod draining;

@@ -246,6 +246,16 @@ impl Connection {
         self.sender.return_buffers(&mut buffers.sender);
     }
 
+    /// Bytes that grow with what is in flight: the records of segments, and segments that wait to be sent. Takes constant time.
+    pub fn memory(&self) -> usize {
+        self.sender.memory() + self.out.capacity() * size_of::<Segment>()
+    }
+
+    /// The next sequence number that the peer has not used yet, as far as its segments have arrived in order.
+    pub fn next_expected(&self) -> SeqNum {
+        self.receiver.rcv_nxt().to_wire(self.receiver.irs())
+    }
+
     /// True if [`Connection::shrink`] may release memory, at once or later.
     pub fn holds_memory(&self) -> bool {
         self.out.capacity() > 0 || self.sender.holds_memory() || self.receiver.holds_memory()

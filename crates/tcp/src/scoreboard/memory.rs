@@ -34,6 +34,11 @@ impl Scoreboard {
         queues > 0 || self.rises.is_some()
     }
 
+    /// Bytes of the records, which a long flight needs.
+    pub(crate) fn memory(&self) -> usize {
+        self.records.capacity() * size_of::<Record>() + self.to_retransmit.capacity() * size_of::<u64>()
+    }
+
     /// Releases what a full window needed, if nothing is outstanding, and ghosts that have expired.
     pub(crate) fn shrink(&mut self, now: Instant) {
         if self.records.is_empty() {

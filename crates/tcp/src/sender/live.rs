@@ -135,6 +135,10 @@ impl Sender {
         self.board.return_records(&mut buffers.records);
     }
 
+    pub(crate) fn memory(&self) -> usize {
+        self.board.memory()
+    }
+
     pub(crate) fn holds_memory(&self) -> bool {
         let own = self.newly.capacity() + self.outbox.capacity();
         own > 0

@@ -123,6 +123,11 @@ impl Stream {
         self.send.holds_memory() || self.receive.holds_memory() || self.connection.holds_memory()
     }
 
+    /// Bytes of its buffers, and of what else grows with the data: not what it takes when it is idle. Takes constant time.
+    pub fn memory(&self) -> usize {
+        self.send.memory() + self.receive.memory() + self.connection.memory()
+    }
+
     /// Releases memory that only a busy connection needs.
     pub fn shrink(&mut self, now: Instant) {
         self.connection.shrink(now);

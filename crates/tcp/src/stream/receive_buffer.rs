@@ -21,6 +21,8 @@ pub(super) struct ReceiveBuffer {
     /// The page of `first`, and those after it.
     pages: VecDeque<Option<Page>>,
     spare: Vec<Page>,
+    /// Pages that have data.
+    filled: usize,
     /// Stream position of the next byte to be removed.
     first: u64,
 }
@@ -48,7 +50,10 @@ impl ReceiveBuffer {
             if index >= self.pages.len() {
                 self.pages.resize_with(index + 1, || None);
             }
-            let page = self.pages[index].get_or_insert_with(|| self.spare.pop().unwrap_or_else(|| Box::new([0; PAGE])));
+            let page = self.pages[index].get_or_insert_with(|| {
+                self.filled += 1;
+                self.spare.pop().unwrap_or_else(|| Box::new([0; PAGE]))
+            });
             page[at..at + now.len()].copy_from_slice(now);
             position += now.len() as u64;
             bytes = later;
@@ -67,6 +72,7 @@ impl ReceiveBuffer {
             into = later;
             if self.first.is_multiple_of(PAGE as u64) {
                 let empty = self.pages.pop_front().flatten();
+                self.filled -= usize::from(empty.is_some());
                 self.spare.extend(empty.filter(|_| self.spare.len() < SPARE_PAGES));
             }
         }
@@ -87,7 +93,10 @@ impl ReceiveBuffer {
 
     /// Borrows from the owner's buffers what it lacks.
     pub(super) fn borrow_buffers(&mut self, index: &mut Pool<VecDeque<Option<Page>>>, empty: &mut Vec<Page>) {
-        index.lend(&mut self.pages);
+        if self.pages.capacity() == 0 {
+            index.lend(&mut self.pages);
+            self.count_pages();
+        }
         if self.spare.capacity() == 0 {
             self.spare = std::mem::take(empty);
         }
@@ -108,6 +117,7 @@ impl ReceiveBuffer {
     pub(super) fn return_index(&mut self, index: &mut Pool<VecDeque<Option<Page>>>) {
         self.pages.truncate(1);
         index.reclaim(&mut self.pages);
+        self.count_pages();
     }
 
     pub(super) fn holds_memory(&self) -> bool {
@@ -119,7 +129,18 @@ impl ReceiveBuffer {
         self.spare = Vec::new();
         if is_drained {
             self.pages = VecDeque::new();
+            self.filled = 0;
         }
+    }
+
+    /// A list with at most one page was given away, or borrowed.
+    fn count_pages(&mut self) {
+        self.filled = self.pages.iter().flatten().count();
+    }
+
+    /// Bytes of the pages that have data, and of their list.
+    pub(super) fn memory(&self) -> usize {
+        self.filled * PAGE + self.pages.capacity() * size_of::<Option<Page>>()
     }
 
     /// Brings its fields into the cache.
@@ -130,6 +151,7 @@ impl ReceiveBuffer {
     /// Bytes allocated for the stream.
     #[cfg(test)]
     fn allocated(&self) -> usize {
+        assert_eq!(self.filled, self.pages.iter().flatten().count());
         (self.pages.iter().flatten().count() + self.spare.len()) * PAGE
     }
 }

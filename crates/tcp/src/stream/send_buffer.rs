@@ -64,6 +64,11 @@ impl SendBuffer {
         }
     }
 
+    /// Bytes allocated.
+    pub(super) fn memory(&self) -> usize {
+        self.bytes.capacity()
+    }
+
     pub(super) fn holds_memory(&self) -> bool {
         self.bytes.capacity() > 0
     }
