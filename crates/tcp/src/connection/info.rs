@@ -84,7 +84,7 @@ impl Connection {
     pub fn send_limit(&self) -> SendLimit {
         let snd = &self.sender.state;
         let (waiting, outstanding) = (self.unacknowledged(), snd.flight_size());
-        if self.state == State::Closed || waiting == Bytes::ZERO {
+        if self.state() == State::Closed || waiting == Bytes::ZERO {
             SendLimit::Idle
         } else if outstanding >= waiting {
             SendLimit::Written
@@ -102,7 +102,7 @@ impl Connection {
         let snd = &self.sender.state;
         let (snd_una, snd_nxt) = self.send_positions();
         Info {
-            state: self.state,
+            state: self.state(),
             phase: snd.phase,
             smss: snd.smss,
             cwnd: snd.cwnd,
@@ -127,8 +127,8 @@ impl Connection {
             sack: snd.sack,
             timestamps: snd.timestamps,
             features: snd.features,
-            ecn: self.handshake.ecn,
-            window_scale: self.handshake.snd_shift,
+            ecn: self.negotiation.ecn(),
+            window_scale: self.negotiation.snd_shift(),
         }
     }
 
@@ -151,7 +151,7 @@ impl Connection {
         if snd.ssthresh < snd.smss * 2 {
             return Err(format!("ssthresh {} is less than two segments", snd.ssthresh));
         }
-        if self.is_synchronised() && self.state != State::TimeWait {
+        if self.is_synchronised() && self.state() != State::TimeWait {
             let outstanding = snd.snd_nxt.since(snd.snd_una);
             let recorded = self.sender.board.sent().bytes;
             if outstanding != recorded {

@@ -8,12 +8,9 @@ use crate::experiment::Experiment;
 use crate::facts::TIMESTAMP_TICK;
 use crate::receiver::{Arrived, Delivery};
 use crate::seams::LateAcks;
-use crate::segment::{Ecn, Flags, Segment};
+use crate::segment::{Flags, Segment};
 use crate::sender::{AckInput, SackReport};
 use crate::seq::Offset;
-
-/// After this time without an update, TS.Recent is no longer valid (RFC 7323 §5.5).
-const OUTDATED: Duration = Duration::from_secs(24 * 24 * 3600);
 
 /// The age up to which [`LateAcks::All`] reads ACKs.
 const LATEST_ACK: Duration = Duration::from_secs(8);
@@ -34,7 +31,7 @@ impl Connection {
     /// order.
     pub fn on_segment(&mut self, now: Instant, segment: &Segment) -> Option<Delivery> {
         self.on_timer(now);
-        let delivery = match self.state {
+        let delivery = match self.state() {
             State::Closed => {
                 if !segment.flags.has(Flags::RST) {
                     self.reset(now, segment);
@@ -82,7 +79,7 @@ impl Connection {
 
     /// First check: PAWS and the window. An unacceptable segment is answered and dropped.
     fn check_acceptable(&mut self, now: Instant, segment: &Segment, start: Offset, end: Offset) -> Check {
-        if segment.flags.has(Flags::SYN) && self.state == State::SynReceived && start == Offset::SYN {
+        if segment.flags.has(Flags::SYN) && self.state() == State::SynReceived && start == Offset::SYN {
             self.on_syn_again(now, segment, start);
             return Check::Failed;
         }
@@ -135,7 +132,7 @@ impl Connection {
     fn answer_as_linux(&mut self, now: Instant, segment: &Segment, start: Offset, end: Offset) {
         let is_near = start < self.receiver.rcv_nxt() || self.receiver.accepts(start, end);
         if segment.len > 0 && is_near && self.may_be_retransmission(segment, start) {
-            self.receiver.owe_now();
+            self.receiver.ack_now();
         } else if segment.len > 0 || start >= self.receiver.rcv_nxt() {
             self.challenge(now);
         }
@@ -150,14 +147,14 @@ impl Connection {
 
     /// Data that arrived before arrives again. The ACK reports it as a duplicate.
     fn on_duplicate(&mut self, now: Instant, segment: &Segment, start: Offset, end: Offset) {
-        self.keep_alive.on_segment(now);
-        if end >= self.last_ack_sent {
+        self.silence.end(now);
+        if end >= self.peer_timestamp.last_ack_sent() {
             self.note_timestamp(now, segment, start); // the ACK of this segment was lost
         }
         self.deliver(now, segment, start, end);
         // Only a retransmission of the FIN itself restarts TIME-WAIT (RFC 9293 §3.10.7.4, eighth check).
         let is_fin = segment.flags.has(Flags::FIN) && end == self.receiver.rcv_nxt();
-        if is_fin && self.state == State::TimeWait {
+        if is_fin && self.state() == State::TimeWait {
             self.start_time_wait(now);
         }
     }
@@ -165,13 +162,13 @@ impl Connection {
     /// The peer's SYN arrived again in SYN-RECEIVED: our answer was lost, or this is the peer's SYN-ACK of a
     /// simultaneous open.
     fn on_syn_again(&mut self, now: Instant, segment: &Segment, start: Offset) {
-        self.handshake.agree_on_ecn(segment);
+        self.negotiation.agree_on_ecn(segment);
         if segment.flags.has(Flags::ACK) {
             if self.process_ack(now, segment, start) == Check::Passed {
-                self.receiver.owe_now();
+                self.receiver.ack_now();
             }
         } else {
-            self.handshake.ambiguous = true;
+            self.opening.set_ambiguous();
             self.send_syn(now);
         }
     }
@@ -179,7 +176,7 @@ impl Connection {
     /// RFC 7323 §3.2: once timestamps are agreed on, a segment without them is dropped silently, unless it is a RST. A SYN
     /// is always challenged (RFC 5961 §4.2). Linux accepts all: some middleboxes remove the option.
     fn lacks_timestamps(&self, segment: &Segment) -> bool {
-        let drops = self.handshake.timestamps && self.config.paws == Paws::Rfc7323;
+        let drops = self.negotiation.timestamps() && self.config.paws == Paws::Rfc7323;
         let needs = drops && !segment.flags.has_any(Flags::RST | Flags::SYN);
         needs && segment.options.timestamps.is_none()
     }
@@ -191,13 +188,8 @@ impl Connection {
             Paws::Rfc7323 => 0,
             Paws::Linux => 1,
         };
-        segment.options.timestamps.is_some_and(|timestamps| self.is_older(now, timestamps.val, tolerated))
-    }
-
-    /// True if the timestamp is older than TS.Recent by more than `tolerated` milliseconds.
-    fn is_older(&self, now: Instant, val: u32, tolerated: i32) -> bool {
-        let outdated = now.since(self.ts_recent_at) > OUTDATED;
-        self.handshake.timestamps && val.wrapping_sub(self.ts_recent).cast_signed() < -tolerated && !outdated
+        let timestamps = segment.options.timestamps.filter(|_| self.negotiation.timestamps());
+        timestamps.is_some_and(|timestamps| self.peer_timestamp.is_older(now, timestamps.val, tolerated))
     }
 
     /// True if a pure ACK with an older timestamp is only late (see [`LateAcks`]).
@@ -217,19 +209,13 @@ impl Connection {
             }
             LateAcks::All => LATEST_ACK,
         };
-        TIMESTAMP_TICK * u64::from(self.ts_recent.wrapping_sub(timestamps.val)) <= limit
+        self.peer_timestamp.age(timestamps.val) <= limit
     }
 
-    /// RFC 7323 §4.3: the timestamp to echo is that of the next segment in order. Only a segment that has passed all
-    /// checks may set it: a forged timestamp would make PAWS reject everything after it.
+    /// RFC 7323 §4.3, after all checks.
     fn note_timestamp(&mut self, now: Instant, segment: &Segment, start: Offset) {
-        if let Some(timestamps) = segment.options.timestamps
-            && self.handshake.timestamps
-            && start <= self.last_ack_sent
-            && !self.is_older(now, timestamps.val, 0)
-        {
-            self.ts_recent = timestamps.val;
-            self.ts_recent_at = now;
+        if let Some(timestamps) = segment.options.timestamps.filter(|_| self.negotiation.timestamps()) {
+            self.peer_timestamp.note(now, start, timestamps.val);
         }
     }
 
@@ -242,14 +228,14 @@ impl Connection {
             self.challenge(now);
             return Check::Failed;
         }
-        match self.state {
-            State::SynReceived if self.handshake.passive => self.listen_again(),
-            State::SynReceived => self.finish(CloseReason::Refused),
+        match self.state() {
+            State::SynReceived if self.opening.is_passive() => self.listen_again(),
+            State::SynReceived => self.lifecycle.finish(CloseReason::Refused),
             // It answers an old duplicate of ours; stay in TIME-WAIT (RFC 1337 §3).
             State::TimeWait => {}
             // In CLOSING and LAST-ACK too. RFC 9293 §3.10.7.4 does not require it, but otherwise the application would
             // not know that the peer may not have received everything.
-            _ => self.finish(CloseReason::Reset),
+            _ => self.lifecycle.finish(CloseReason::Reset),
         }
         Check::Failed
     }
@@ -268,7 +254,7 @@ impl Connection {
         if !segment.flags.has(Flags::ACK) {
             return Check::Failed;
         }
-        if self.state == State::SynReceived {
+        if self.state() == State::SynReceived {
             if segment.ack != self.identity.isn.plus(1) {
                 self.reset(now, segment);
                 return Check::Failed;
@@ -279,8 +265,8 @@ impl Connection {
             self.challenge(now);
             return Check::Failed;
         };
-        self.keep_alive.on_segment(now);
-        let echo = segment.options.timestamps.map(|t| t.ecr).filter(|_| self.handshake.timestamps);
+        self.silence.end(now);
+        let echo = segment.options.timestamps.map(|t| t.ecr).filter(|_| self.negotiation.timestamps());
         let echo_age = echo.and_then(|ecr| self.since_timestamp(now, ecr));
         if let Some(age) = echo_age {
             self.sender.note_echo(now.floor_to(TIMESTAMP_TICK) - age);
@@ -294,7 +280,7 @@ impl Connection {
             echo_age: echo_age.filter(|_| !self.sender.repeats_timestamps()),
             // On a segment with data, the option describes the data.
             experiment: if segment.is_pure_ack() { segment.options.experiment } else { Experiment::default() },
-            ece: self.handshake.ecn && segment.flags.has(Flags::ECE) && !segment.flags.has(Flags::SYN),
+            ece: self.negotiation.ecn() && segment.flags.has(Flags::ECE) && !segment.flags.has(Flags::SYN),
         };
         self.sender.on_ack(now, &input);
         if self.sender.has_detected_optimistic_ack() {
@@ -315,47 +301,38 @@ impl Connection {
 
     /// State changes when our FIN is acknowledged.
     pub(super) fn after_ack(&mut self, now: Instant) {
-        let is_news = self.sender.fin_is_acked() && self.state.after(Event::FinAcked).is_some();
+        let is_news = self.sender.fin_is_acked() && self.state().after(Event::FinAcked).is_some();
         if !is_news {
             return;
         }
-        self.transition(Event::FinAcked);
-        match self.state {
+        self.lifecycle.transition(Event::FinAcked);
+        match self.state() {
             State::TimeWait => self.start_time_wait(now),
-            State::Closed => self.finish(CloseReason::Finished),
+            State::Closed => self.lifecycle.finish(CloseReason::Finished),
             _ => {}
         }
     }
 
-    /// A receiver of data measures the round-trip time by the timestamps that the peer echoes, once for each. It looks
-    /// for the smallest: a higher sample has a weight of an eighth, as in RFC 6298.
+    /// A receiver of data measures the round-trip time by the timestamps that the peer echoes, once for each.
     fn note_receiver_rtt(&mut self, now: Instant, segment: &Segment) {
-        let echo = segment.options.timestamps.map(|t| t.ecr).filter(|_| self.handshake.timestamps && segment.len > 0);
-        if echo.is_none() || echo == self.receiver_rtt_ecr {
-            return;
-        }
-        self.receiver_rtt_ecr = echo;
-        if let Some(rtt) = echo.and_then(|ecr| self.since_timestamp(now, ecr)) {
-            let before = self.receiver_rtt.unwrap_or(rtt);
-            self.receiver_rtt = Some(if rtt < before { rtt } else { (before * 7 + rtt) / 8 });
+        let measures = self.negotiation.timestamps() && segment.len > 0;
+        let Some(echo) = segment.options.timestamps.map(|t| t.ecr).filter(|_| measures) else { return };
+        if self.receiver_rtt.is_new(echo)
+            && let Some(rtt) = self.since_timestamp(now, echo)
+        {
+            self.receiver_rtt.measure(rtt);
         }
     }
 
-    /// RFC 3168 §6.1.3: echo congestion until the sender confirms with CWR that it has responded.
     fn note_congestion(&mut self, segment: &Segment) {
-        if self.handshake.ecn && segment.len > 0 {
-            if segment.flags.has(Flags::CWR) {
-                self.ecn_echo = false;
-            }
-            if segment.ecn == Ecn::Congested {
-                self.ecn_echo = true;
-            }
+        if self.negotiation.ecn() && segment.len > 0 {
+            self.ecn_echo.on_data(segment);
         }
     }
 
     /// Seventh check: the segment text.
     fn process_data(&mut self, now: Instant, segment: &Segment, start: Offset, end: Offset) -> Option<Delivery> {
-        if end == start || self.state == State::Closed {
+        if end == start || self.state() == State::Closed {
             return None;
         }
         self.deliver(now, segment, start, end)
@@ -368,33 +345,33 @@ impl Connection {
             end,
             fin: segment.flags.has(Flags::FIN),
             push: segment.flags.has(Flags::PSH),
-            timestamp: segment.options.timestamps.map(|t| t.val).filter(|_| self.handshake.timestamps),
+            timestamp: segment.options.timestamps.map(|t| t.val).filter(|_| self.negotiation.timestamps()),
             experiment: &segment.options.experiment,
-            rtt: self.receiver_rtt,
+            rtt: self.receiver_rtt.get(),
         };
         self.receiver.on_data(&arrived)
     }
 
     /// Eighth check: the FIN, once everything before it has arrived. The ACK policy decides when it is acknowledged.
     fn process_fin(&mut self, now: Instant) {
-        let is_news = self.receiver.fin_received() && self.state.after(Event::FinArrives).is_some();
+        let is_news = self.receiver.fin_received() && self.state().after(Event::FinArrives).is_some();
         if !is_news {
             return;
         }
-        self.transition(Event::FinArrives);
-        if self.state == State::TimeWait {
+        self.lifecycle.transition(Event::FinArrives);
+        if self.state() == State::TimeWait {
             self.start_time_wait(now);
         }
     }
 
     fn start_time_wait(&mut self, now: Instant) {
-        self.time_wait_expires = now + self.config.time_wait;
+        self.lifecycle.wait_until(now + self.config.time_wait);
     }
 
     /// Sends a challenge ACK, with a rate limit (RFC 5961 §7).
     fn challenge(&mut self, now: Instant) {
         if self.challenges.allow(now, self.config.paws) {
-            self.receiver.owe_now();
+            self.receiver.ack_now();
         }
     }
 }

@@ -65,7 +65,7 @@ impl Connection {
         self.sender.reconfigure(config.clone());
         self.receiver.reconfigure(config.clone());
         if config.keep_alive != self.config.keep_alive {
-            self.keep_alive.on_segment(now); // the idle time begins now
+            self.silence.end(now); // the idle time begins now
         }
         self.config = config;
         self.dirty = true; // Nagle's algorithm may have held something back
@@ -82,11 +82,11 @@ impl Connection {
     /// not arrive; they are sent again at once in smaller pieces, and this is no sign of congestion (RFC 1191 §6.4).
     /// False if this was known.
     pub fn limit_segment_size(&mut self, now: Instant, mss: u16) -> bool {
-        if mss >= self.config.mss.min(self.handshake.path_mss) {
+        if mss >= self.config.mss.min(self.negotiation.path_mss()) {
             return false;
         }
         let before = self.agreed_mss();
-        self.handshake.path_mss = mss;
+        self.negotiation.set_path_mss(mss);
         if self.is_synchronised() && mss < before {
             self.sender.limit_segment_size(now, self.smss());
             self.flush(now);
@@ -98,7 +98,7 @@ impl Connection {
     /// data, and is sent when there is enough. [`Connection::probed_segment_size`] returns the result. False if neither
     /// end allows segments larger than the present ones.
     pub fn probe_segment_size(&mut self, mss: u16) -> bool {
-        let mss = mss.min(self.config.mss).min(self.handshake.peer_mss);
+        let mss = mss.min(self.config.mss).min(self.negotiation.peer_mss());
         let is_larger = mss > self.agreed_mss();
         if is_larger && self.is_synchronised() {
             self.sender.probe_size(mss, self.payload_of(mss));
@@ -111,7 +111,7 @@ impl Connection {
     pub fn probed_segment_size(&mut self) -> Option<(u16, bool)> {
         let (mss, has_arrived) = self.sender.take_probe_result()?;
         if has_arrived {
-            self.handshake.path_mss = mss;
+            self.negotiation.set_path_mss(mss);
         }
         Some((mss, has_arrived))
     }
@@ -123,7 +123,7 @@ impl Connection {
 
     /// What [`Connection::limit_segment_size`] has limited segments to, if it has.
     pub fn path_segment_size(&self) -> Option<u16> {
-        Some(self.handshake.path_mss).filter(|mss| *mss < u16::MAX)
+        Some(self.negotiation.path_mss()).filter(|mss| *mss < u16::MAX)
     }
 
     /// Payload of a full segment.
@@ -132,15 +132,15 @@ impl Connection {
     }
 
     fn payload_of(&self, mss: u16) -> Bytes {
-        let timestamps = if self.handshake.timestamps { TIMESTAMPS_LEN } else { 0 };
-        let others = timestamps + self.handshake.features.data_len();
+        let timestamps = if self.negotiation.timestamps() { TIMESTAMPS_LEN } else { 0 };
+        let others = timestamps + self.negotiation.features().data_len();
         Bytes(u64::from(mss).saturating_sub(others as u64).max(1))
     }
 
     /// True if this end may have sent `seq` and the peer has not acknowledged it: the check of RFC 5927 §4.1 for what an
     /// ICMP message quotes.
     pub fn is_outstanding(&self, seq: SeqNum) -> bool {
-        match self.state {
+        match self.state() {
             State::Closed | State::Listen | State::TimeWait => false,
             State::SynSent | State::SynReceived => seq == self.identity.isn,
             _ => {
@@ -168,7 +168,7 @@ impl Connection {
 
     /// The smoothed round-trip time, measured by this end as the sender, or else as the receiver.
     pub fn round_trip(&self) -> Option<Duration> {
-        self.receiver_rtt.or(self.sender.state.srtt)
+        self.receiver_rtt.get().or(self.sender.state.srtt)
     }
 
     /// The longest segment whose acknowledgment was seen: the path carries this size.
@@ -182,7 +182,7 @@ impl Connection {
     /// # Errors
     /// Returns the plug-ins if data is outstanding.
     pub fn replace_sender_plugins(&mut self, now: Instant, plugins: Box<Plugins>) -> Result<(), Box<Plugins>> {
-        let fits = self.state >= State::Established && self.sender.board.is_empty();
+        let fits = self.state() >= State::Established && self.sender.board.is_empty();
         if !fits {
             return Err(plugins);
         }
@@ -198,20 +198,20 @@ impl Connection {
 
     /// What must be remembered, if the connection is in TIME-WAIT.
     pub fn time_wait(&self) -> Option<TimeWait> {
-        (self.state == State::TimeWait).then(|| TimeWait {
+        (self.state() == State::TimeWait).then(|| TimeWait {
             snd_nxt: self.sender.state.snd_nxt.to_wire(self.identity.isn),
             rcv_nxt: self.receiver.rcv_nxt().to_wire(self.receiver.irs()),
             window: self.receiver.window_field(self.receiver.rcv_nxt()),
-            ts_recent: self.handshake.timestamps.then_some(self.ts_recent),
+            ts_recent: self.negotiation.timestamps().then_some(self.peer_timestamp.recent()),
             timestamp_offset: self.identity.timestamp_offset,
-            expires: self.time_wait_expires,
+            expires: self.lifecycle.time_wait_expires(),
         })
     }
 
     /// Ends TIME-WAIT early, for a new connection between the same ends (RFC 6191). Does nothing in other states.
     pub fn end_time_wait(&mut self) {
-        if self.state == State::TimeWait {
-            self.finish(CloseReason::Finished);
+        if self.state() == State::TimeWait {
+            self.lifecycle.finish(CloseReason::Finished);
         }
     }
 
@@ -220,12 +220,12 @@ impl Connection {
         self.sender.read_ahead();
         self.receiver.read_ahead();
         black_box(&(
-            self.receiver_rtt,
+            self.receiver_rtt.get(),
             self.out.len(),
-            self.handshake.timestamps,
-            self.last_ack_sent,
-            self.keep_alive.heard,
-            self.state,
+            self.negotiation.timestamps(),
+            self.peer_timestamp.last_ack_sent(),
+            self.silence.reaches(Duration::ZERO),
+            self.lifecycle.state(),
         ));
     }
 

@@ -1,31 +1,59 @@
 //! One connection: the state machine of RFC 9293 around a [`Sender`] and a [`Receiver`].
 //!
-//! [`state`] has the states and the events between them, [`input`] processes segments, [`handshake`] negotiates options,
-//! [`output`] builds segments, [`timers`] computes the next deadline. A [`Connection`] never blocks, reads no clock and holds no
-//! payload: its owner passes in segments and the time, and polls until there are no more [`Output`]s.
+//! A [`Connection`] never blocks, reads no clock and holds no payload: its owner passes in segments and the time, and polls
+//! until there are no more [`Output`]s. It consists of parts, each with private fields and a file:
+//!
+//! | part | what it knows |
+//! |---|---|
+//! | [`lifecycle`] | the state, and why the connection ended; [`state`] has the events between the states |
+//! | [`opening`] | the timer of the SYN |
+//! | [`negotiation`] | what the SYNs of both ends agree on |
+//! | [`peer_timestamp`] | TS.Recent and Last.ACK.sent |
+//! | [`receiver_rtt`] | the round-trip time that the receiver measures |
+//! | [`ecn_echo`] | whether congestion is echoed |
+//! | [`keep_alive`] | how long the peer has been silent |
+//! | [`challenges`] | how many unacceptable segments were answered |
+//!
+//! The other files have the functions of the whole connection: [`handshake`] opens it, [`input`] processes segments,
+//! [`output`] builds them, [`timers`] has the deadlines, [`live`] what the owner of many connections needs, and [`info`] the
+//! variables that users see.
 
+mod challenges;
+mod ecn_echo;
 mod handshake;
 mod info;
 mod input;
+mod keep_alive;
+mod lifecycle;
 mod live;
+mod negotiation;
+mod opening;
 mod output;
+mod peer_timestamp;
+mod receiver_rtt;
 mod state;
 mod timers;
 
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use reknit_units::{Bytes, Duration, Instant};
+use reknit_units::{Bytes, Instant};
 
-use self::handshake::Handshake;
+use self::challenges::Challenges;
+use self::ecn_echo::EcnEcho;
 pub use self::info::{Info, SendLimit};
+use self::keep_alive::Silence;
+use self::lifecycle::Lifecycle;
 pub(crate) use self::live::ConnectionBuffers;
 pub use self::live::TimeWait;
+use self::negotiation::Negotiation;
+use self::opening::Opening;
 pub use self::output::Output;
+use self::peer_timestamp::PeerTimestamp;
+use self::receiver_rtt::ReceiverRtt;
 use self::state::Event;
 pub use self::state::State;
 pub use self::timers::reset_for;
-use self::timers::{Challenges, KeepAliveState};
 use crate::config::Config;
 use crate::experiment::Features;
 use crate::receiver::Receiver;
@@ -72,28 +100,20 @@ pub struct Identity {
 #[derive(Debug)]
 pub struct Connection {
     config: Arc<Config>,
-    state: State,
     identity: Identity,
-    handshake: Handshake,
+    lifecycle: Lifecycle,
+    opening: Opening,
+    negotiation: Negotiation,
     sender: Sender,
     receiver: Receiver,
-    /// The round-trip time measured by the receiving side.
-    receiver_rtt: Option<Duration>,
-    /// The last echo from which it was measured.
-    receiver_rtt_ecr: Option<u32>,
-    /// TS.Recent and Last.ACK.sent of RFC 7323 §4.3.
-    ts_recent: u32,
-    ts_recent_at: Instant,
-    last_ack_sent: Offset,
-    /// A data packet had the CE mark: echo congestion until the peer answers with CWR (RFC 3168 §6.1.3).
-    ecn_echo: bool,
-    keep_alive: KeepAliveState,
+    receiver_rtt: ReceiverRtt,
+    peer_timestamp: PeerTimestamp,
+    ecn_echo: EcnEcho,
+    silence: Silence,
     challenges: Challenges,
-    time_wait_expires: Instant,
     /// The application has written or closed since the last transmission.
     dirty: bool,
     out: VecDeque<Segment>,
-    close_reason: Option<CloseReason>,
 }
 
 impl Connection {
@@ -111,23 +131,19 @@ impl Connection {
 
     fn new(now: Instant, config: Arc<Config>, plugins: Plugins, identity: Identity, state: State) -> Connection {
         Connection {
-            state,
             identity,
-            handshake: Handshake::new(&config, offered(&plugins.receiver.header_support)),
+            lifecycle: Lifecycle::new(state),
+            opening: Opening::new(),
+            negotiation: Negotiation::new(&config, offered(&plugins.receiver.header_support)),
             sender: Sender::new(config.clone(), plugins.sender, plugins.without_sack, now),
             receiver: Receiver::new(config.clone(), plugins.receiver),
-            receiver_rtt: None,
-            receiver_rtt_ecr: None,
-            ts_recent: 0,
-            ts_recent_at: now,
-            last_ack_sent: Offset::SYN,
-            ecn_echo: false,
-            keep_alive: KeepAliveState::new(now),
+            receiver_rtt: ReceiverRtt::default(),
+            peer_timestamp: PeerTimestamp::new(now),
+            ecn_echo: EcnEcho::default(),
+            silence: Silence::new(now),
             challenges: Challenges::new(now),
-            time_wait_expires: Instant::NEVER,
             dirty: false,
             out: VecDeque::new(),
-            close_reason: None,
             config,
         }
     }
@@ -142,8 +158,8 @@ impl Connection {
 
     /// The application has read `n` bytes of [`Connection::readable`].
     pub fn read(&mut self, now: Instant, n: Bytes) {
-        if self.receiver.on_read(now, n, self.receiver_rtt) && self.is_synchronised() {
-            self.receiver.owe_now();
+        if self.receiver.on_read(now, n, self.receiver_rtt.get()) && self.is_synchronised() {
+            self.receiver.ack_now();
             self.flush(now);
         }
     }
@@ -162,9 +178,9 @@ impl Connection {
         }
         self.sender.close();
         self.dirty = true;
-        match self.state {
-            State::Listen => self.finish(CloseReason::Finished),
-            State::Established | State::CloseWait => self.transition(Event::Close),
+        match self.state() {
+            State::Listen => self.lifecycle.finish(CloseReason::Finished),
+            State::Established | State::CloseWait => self.lifecycle.transition(Event::Close),
             _ => {}
         }
     }
@@ -176,9 +192,9 @@ impl Connection {
 
     /// Ends the connection for this reason and resets the peer.
     fn end_with_reset(&mut self, now: Instant, reason: CloseReason) {
-        let both_have_closed = matches!(self.state, State::Closing | State::LastAck | State::TimeWait);
+        let both_have_closed = matches!(self.state(), State::Closing | State::LastAck | State::TimeWait);
         self.out.clear();
-        if (self.is_synchronised() && !both_have_closed) || self.state == State::SynReceived {
+        if (self.is_synchronised() && !both_have_closed) || self.state() == State::SynReceived {
             let seq = self.next_seq().to_wire(self.identity.isn);
             self.out.push_back(Segment {
                 seq,
@@ -188,12 +204,12 @@ impl Connection {
                 ..Segment::default()
             });
         }
-        self.finish(reason);
+        self.lifecycle.finish(reason);
     }
 
     /// True if the application has closed its direction, or the connection has ended.
     pub fn is_write_closed(&self) -> bool {
-        self.sender.fin().is_some() || self.state == State::Closed
+        self.sender.fin().is_some() || self.state() == State::Closed
     }
 
     /// Sets random bits that the peer does not know. They decide which segments are withheld (`withhold_every`); without
@@ -216,12 +232,12 @@ impl Connection {
 
     /// The state of the connection.
     pub fn state(&self) -> State {
-        self.state
+        self.lifecycle.state()
     }
 
     /// Why it ended; none while it is open.
     pub fn close_reason(&self) -> Option<CloseReason> {
-        self.close_reason
+        self.lifecycle.close_reason()
     }
 
     /// Bytes that arrived in order and have not been read.
@@ -323,7 +339,7 @@ impl Connection {
     }
 
     fn is_synchronised(&self) -> bool {
-        self.state >= State::Established && self.state < State::Closed
+        self.lifecycle.is_synchronised()
     }
 
     /// The sequence number for a segment without data: SND.NXT, but at most the right edge of the peer's window. Beyond
@@ -332,21 +348,6 @@ impl Connection {
     fn next_seq(&self) -> Offset {
         let snd = &self.sender.state;
         snd.snd_nxt.min(snd.snd_una + snd.snd_wnd).max(snd.snd_una).max(Offset::DATA)
-    }
-
-    /// Changes the state. In a state for which the event is not listed nothing changes; debug builds panic.
-    fn transition(&mut self, event: Event) {
-        let next = self.state.after(event);
-        debug_assert!(next.is_some(), "{event:?} in {:?}", self.state);
-        self.state = next.unwrap_or(self.state);
-    }
-
-    /// Ends the connection. If it has ended before, the first reason stays.
-    fn finish(&mut self, reason: CloseReason) {
-        if self.state != State::Closed {
-            self.transition(Event::End);
-        }
-        self.close_reason = self.close_reason.or(Some(reason));
     }
 }
 

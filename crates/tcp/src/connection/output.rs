@@ -52,11 +52,11 @@ impl Connection {
             self.out.push_back(segment);
         }
         self.sender.outbox.clear();
-        if self.is_synchronised() || self.state == State::SynReceived {
+        if self.is_synchronised() || self.state() == State::SynReceived {
             while let Some(TimedAck { ack, sack }) = self.receiver.take_timed_ack(now) {
                 self.send_ack(now, Disclosure { ack, sack });
             }
-            if self.receiver.owes_pure_ack(now) {
+            if self.receiver.needs_pure_ack(now) {
                 self.receiver.on_ack_sent(true);
                 self.send_ack(now, self.receiver.disclosure());
             }
@@ -66,7 +66,7 @@ impl Connection {
     fn send_ack(&mut self, now: Instant, disclosure: Disclosure) {
         let mut segment = self.segment(now, self.next_seq(), Flags::ACK, 0, disclosure);
         for support in &mut self.receiver.plugins.header_support {
-            support.annotate_ack(self.last_ack_sent, &mut segment.options.experiment);
+            support.annotate_ack(self.peer_timestamp.last_ack_sent(), &mut segment.options.experiment);
         }
         self.out.push_back(segment);
     }
@@ -89,7 +89,7 @@ impl Connection {
             flags |= Flags::CWR;
         }
         let mut segment = self.segment(outgoing.stamped, outgoing.start, flags, len, self.receiver.disclosure());
-        if self.handshake.ecn && is_new {
+        if self.negotiation.ecn() && is_new {
             segment.ecn = Ecn::Capable0;
         }
         for support in &mut self.receiver.plugins.header_support {
@@ -102,8 +102,8 @@ impl Connection {
     /// The number of SACK blocks that fit besides the other options and a payload of `len` bytes. A FIN without payload
     /// has the same options as data.
     fn sack_room(&self, flags: Flags, len: u16) -> usize {
-        let timestamps = if self.handshake.timestamps { TIMESTAMPS_LEN } else { 0 };
-        let features = self.handshake.features;
+        let timestamps = if self.negotiation.timestamps() { TIMESTAMPS_LEN } else { 0 };
+        let features = self.negotiation.features();
         let is_data = len > 0 || flags.has(Flags::FIN);
         let others = timestamps + if is_data { features.data_len() } else { features.ack_len() };
         let payload_left = usize::from(self.agreed_mss()).saturating_sub(usize::from(len) + others);
@@ -120,15 +120,15 @@ impl Connection {
         len: u16,
         disclosure: Disclosure,
     ) -> Segment {
-        let ack = disclosure.ack.max(self.last_ack_sent);
-        self.last_ack_sent = ack;
+        let ack = disclosure.ack.max(self.peer_timestamp.last_ack_sent());
+        self.peer_timestamp.on_ack_sent(ack);
         let sack_room = if disclosure.sack { self.sack_room(flags, len) } else { 0 };
         Segment {
             seq: start.to_wire(self.identity.isn),
             ack: ack.to_wire(self.receiver.irs()),
             window: self.receiver.announce(ack),
             len,
-            flags: if self.ecn_echo { flags | Flags::ECE } else { flags },
+            flags: self.ecn_echo.mark(flags),
             options: Options {
                 timestamps: self.timestamps(now),
                 sack: self.receiver.take_sack(sack_room),

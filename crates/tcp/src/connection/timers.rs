@@ -1,71 +1,19 @@
 //! The timers of a connection: the next deadline, and what to do then.
 
-use reknit_units::{Duration, Instant};
+use reknit_units::Instant;
 
 use super::{CloseReason, Connection, State};
-use crate::config::Paws;
 use crate::segment::{Flags, Segment};
 use crate::sender::TimerVerdict;
 use crate::seq::Offset;
 
-/// Probing of an idle connection (RFC 9293 §3.8.4).
-#[derive(Clone, Copy, Debug)]
-pub(super) struct KeepAliveState {
-    /// When the peer was last heard from.
-    pub(super) heard: Instant,
-    unanswered: u32,
-}
-
-impl KeepAliveState {
-    pub(super) fn new(now: Instant) -> KeepAliveState {
-        KeepAliveState { heard: now, unanswered: 0 }
-    }
-
-    pub(super) fn on_segment(&mut self, now: Instant) {
-        self.heard = now;
-        self.unanswered = 0;
-    }
-}
-
-/// Rate limit for the answers to unacceptable segments (RFC 5961 §7).
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Challenges {
-    /// When the first answer of the current period was sent.
-    began: Instant,
-    sent: u32,
-}
-
-impl Challenges {
-    /// Answers in a period; the values that RFC 5961 proposes.
-    const MAX: u32 = 10;
-    const PERIOD: Duration = Duration::from_secs(5);
-    /// In which Linux sends one (`tcp_invalid_ratelimit`).
-    const LINUX_PERIOD: Duration = Duration::from_millis(500);
-
-    pub(super) fn new(now: Instant) -> Challenges {
-        Challenges { began: now, sent: 0 }
-    }
-
-    pub(super) fn allow(&mut self, now: Instant, paws: Paws) -> bool {
-        let (most, period) = match paws {
-            Paws::Rfc7323 => (Challenges::MAX, Challenges::PERIOD),
-            Paws::Linux => (1, Challenges::LINUX_PERIOD),
-        };
-        if self.sent == 0 || now.since(self.began) >= period {
-            *self = Challenges { began: now, sent: 0 };
-        }
-        self.sent += 1;
-        self.sent <= most
-    }
-}
-
 impl Connection {
     /// The next time at which [`Connection::on_timer`] has something to do.
     pub fn deadline(&self) -> Instant {
-        match self.state {
+        match self.state() {
             State::Closed | State::Listen => Instant::NEVER,
-            State::SynSent | State::SynReceived => self.handshake.expires.min(self.half_open_expires()),
-            State::TimeWait => self.time_wait_expires.min(self.receiver.deadline()),
+            State::SynSent | State::SynReceived => self.opening.expires().min(self.half_open_expires()),
+            State::TimeWait => self.lifecycle.time_wait_expires().min(self.receiver.deadline()),
             _ => {
                 let silence = self.keep_alive_expires().min(self.fin_wait_2_expires());
                 self.sender.deadline().min(self.receiver.deadline()).min(silence)
@@ -78,14 +26,16 @@ impl Connection {
         if self.deadline() > now {
             return;
         }
-        match self.state {
+        match self.state() {
             State::Closed | State::Listen => {}
             State::SynReceived if self.half_open_expires() <= now => self.listen_again(),
             State::SynSent | State::SynReceived => self.retransmit_syn(now),
-            State::TimeWait if self.time_wait_expires <= now => self.finish(CloseReason::Finished),
+            State::TimeWait if self.lifecycle.time_wait_expires() <= now => {
+                self.lifecycle.finish(CloseReason::Finished)
+            }
             _ => {
                 if self.sender.on_timer(now) == TimerVerdict::GiveUp || self.fin_wait_2_expires() <= now {
-                    self.finish(CloseReason::TimedOut);
+                    self.lifecycle.finish(CloseReason::TimedOut);
                     return;
                 }
                 if self.keep_alive_expires() <= now {
@@ -101,27 +51,24 @@ impl Connection {
         match self.config.keep_alive {
             // "MUST only be sent when no sent data is outstanding" (RFC 9293 §3.8.4): otherwise the other timers are
             // responsible.
-            Some(keep_alive) if self.is_synchronised() && self.sender.is_quiet() => {
-                self.keep_alive.heard + keep_alive.idle + keep_alive.interval * u64::from(self.keep_alive.unanswered)
-            }
+            Some(keep_alive) if self.is_synchronised() && self.sender.is_quiet() => self.silence.next_probe(keep_alive),
             _ => Instant::NEVER,
         }
     }
 
     /// When a peer that does not close has been silent for too long.
     fn fin_wait_2_expires(&self) -> Instant {
-        let waits = self.state == State::FinWait2;
-        if waits { self.keep_alive.heard + self.config.fin_wait_2_timeout } else { Instant::NEVER }
+        let waits = self.state() == State::FinWait2;
+        if waits { self.silence.reaches(self.config.fin_wait_2_timeout) } else { Instant::NEVER }
     }
 
     /// A segment with an old sequence number and without data: a live peer answers it with an ACK.
     fn probe_idle(&mut self, now: Instant) {
         let Some(keep_alive) = self.config.keep_alive else { return };
-        if self.keep_alive.unanswered >= keep_alive.probes {
-            self.finish(CloseReason::TimedOut);
+        if !self.silence.may_probe(keep_alive) {
+            self.lifecycle.finish(CloseReason::TimedOut);
             return;
         }
-        self.keep_alive.unanswered += 1;
         let before = Offset(self.next_seq().0.saturating_sub(1));
         let probe = self.segment(now, before, Flags::ACK, 0, self.receiver.disclosure());
         self.out.push_back(probe);
@@ -131,7 +78,7 @@ impl Connection {
     /// the options are already agreed on (RFC 7323 §3.2).
     pub(super) fn reset(&mut self, now: Instant, segment: &Segment) {
         let mut rst = reset_for(segment);
-        if self.state == State::SynReceived {
+        if self.state() == State::SynReceived {
             rst.options.timestamps = self.timestamps(now);
         }
         self.out.push_back(rst);

@@ -1,6 +1,7 @@
 //! The receiving side: what has arrived, what to acknowledge and when, and the window.
 
 mod memory;
+mod pending_ack;
 mod reassembly;
 mod sack;
 mod window;
@@ -9,6 +10,7 @@ use std::sync::Arc;
 
 use reknit_units::{Bytes, Duration, Instant};
 
+use self::pending_ack::PendingAck;
 use self::reassembly::Reassembly;
 use self::sack::SackMemory;
 use self::window::{ReceiveWindow, WindowFacts};
@@ -51,28 +53,6 @@ fn most_blocks(config: &Config) -> usize {
     (config.receive_buffer_size().0 / 536).max(64) as usize
 }
 
-/// When the next acknowledgment is due.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Owed {
-    Nothing,
-    /// `alone` if it has information that a data segment could not carry.
-    By {
-        at: Instant,
-        alone: bool,
-    },
-    /// Immediately; and once more at `then`.
-    Now {
-        alone: bool,
-        then: Option<Instant>,
-    },
-}
-
-impl Owed {
-    fn is_alone(self) -> bool {
-        matches!(self, Owed::Now { alone: true, .. } | Owed::By { alone: true, .. })
-    }
-}
-
 #[derive(Debug)]
 pub(crate) struct Receiver {
     config: Arc<Config>,
@@ -88,7 +68,7 @@ pub(crate) struct Receiver {
     /// The application reads all data as it arrives, before it is acknowledged.
     reads_at_once: bool,
     window: ReceiveWindow,
-    owed: Owed,
+    pending_ack: PendingAck,
     /// The longest segment so far, in bytes: the estimate of the peer's segment size (RFC 5681 §4.2).
     largest: u32,
     pub(crate) stats: ReceiveStats,
@@ -118,7 +98,7 @@ impl Receiver {
             fin: None,
             read: Offset::DATA,
             reads_at_once: false,
-            owed: Owed::Nothing,
+            pending_ack: PendingAck::NONE,
             largest: 0,
             stats: ReceiveStats::default(),
             config,
@@ -227,9 +207,9 @@ impl Receiver {
             support.on_data(&rx);
         }
         let action = self.plugins.ack_policy.on_data(&rx);
-        self.owe(action, arrival);
+        self.pending_ack.schedule(action, arrival == Arrival::InOrder);
         if self.reads_at_once && self.take(now, self.readable(), rtt) {
-            self.owe(AckAction::Now, Arrival::InOrder);
+            self.pending_ack.schedule(AckAction::Now, true);
         }
         let first = start.max(before);
         let last = self.fin.map_or(within, |fin| within.min(fin));
@@ -305,7 +285,7 @@ impl Receiver {
         if start < end {
             self.report_duplicate(start..end, None);
         }
-        self.owe_now();
+        self.ack_now();
     }
 
     fn report_duplicate(&mut self, duplicate: std::ops::Range<Offset>, block: Option<std::ops::Range<Offset>>) {
@@ -314,38 +294,19 @@ impl Receiver {
         }
     }
 
-    fn owe(&mut self, action: AckAction, arrival: Arrival) {
-        let alone = self.owed.is_alone() || arrival != Arrival::InOrder;
-        self.owed = match (action, self.owed) {
-            (AckAction::Withhold, _) | (AckAction::By(_), Owed::Now { .. }) => self.owed,
-            (AckAction::Now, _) => Owed::Now { alone, then: None },
-            (AckAction::NowAndBy(at), _) => Owed::Now { alone, then: Some(at) },
-            (AckAction::By(at), Owed::By { at: earlier, .. }) => Owed::By { at: at.min(earlier), alone },
-            (AckAction::By(at), Owed::Nothing) => Owed::By { at, alone },
-        };
-    }
-
     /// An acknowledgment must be sent now, whatever the policy decides (RFC 9293 §3.10.7.4, RFC 5961).
-    pub(crate) fn owe_now(&mut self) {
-        self.owed = Owed::Now { alone: true, then: None };
+    pub(crate) fn ack_now(&mut self) {
+        self.pending_ack.schedule_now();
     }
 
     /// When an acknowledgment must go out.
     pub(crate) fn deadline(&self) -> Instant {
-        self.owed_by().min(self.plugins.ack_policy.deadline())
-    }
-
-    fn owed_by(&self) -> Instant {
-        match self.owed {
-            Owed::By { at, .. } => at,
-            Owed::Now { .. } => Instant::ZERO,
-            Owed::Nothing => Instant::NEVER,
-        }
+        self.pending_ack.deadline().min(self.plugins.ack_policy.deadline())
     }
 
     /// True if a pure acknowledgment must be sent.
-    pub(crate) fn owes_pure_ack(&self, now: Instant) -> bool {
-        self.owed_by() <= now
+    pub(crate) fn needs_pure_ack(&self, now: Instant) -> bool {
+        self.pending_ack.deadline() <= now
     }
 
     /// The next acknowledgment that the policy itself has scheduled, if it is due.
@@ -355,8 +316,8 @@ impl Receiver {
         }
         let timed = self.plugins.ack_policy.on_timer(now)?;
         self.stats.acks_sent += 1;
-        if timed.ack >= self.rcv_nxt() && matches!(self.owed, Owed::By { .. }) {
-            self.owed = Owed::Nothing; // a further ACK of the same data would be a duplicate
+        if timed.ack >= self.rcv_nxt() {
+            self.pending_ack.cancel_delayed();
         }
         Some(TimedAck { ack: timed.ack.min(self.rcv_nxt()), ..timed })
     }
@@ -367,14 +328,10 @@ impl Receiver {
         Disclosure { ack: policy.ack.min(self.rcv_nxt()), ..policy }
     }
 
-    /// A segment that acknowledges RCV.NXT is about to be sent. `alone` if it carries nothing else.
-    pub(crate) fn on_ack_sent(&mut self, alone: bool) {
-        self.stats.acks_sent += u64::from(alone);
-        if alone || !self.owed.is_alone() {
-            self.owed = match self.owed {
-                Owed::Now { then: Some(at), .. } => Owed::By { at, alone: true },
-                _ => Owed::Nothing,
-            };
+    /// A segment that acknowledges RCV.NXT is about to be sent; `pure` if it has no data.
+    pub(crate) fn on_ack_sent(&mut self, pure: bool) {
+        self.stats.acks_sent += u64::from(pure);
+        if self.pending_ack.on_ack_sent(pure) {
             self.plugins.ack_policy.on_ack_sent();
         }
     }
