@@ -364,7 +364,7 @@ impl Baseline {
         let base = Composition { sack, timestamps, ..Composition::default() };
         let plugins = composition.build();
         let stamped = plugins.receiver.header_support.iter().filter(|_| both_ends);
-        let stamps: usize = stamped.map(|support| support.features().data_len()).sum();
+        let stamps: usize = stamped.map(|support| support.traits().features.data_len()).sum();
         Baseline { composition: base, stamps: stamps as u16 }
     }
 

@@ -9,7 +9,7 @@ mod common;
 
 use std::collections::BTreeMap;
 
-use reknit_tcp::facts::{AckFacts, Context, LostSegment, SendState, Turn, Window};
+use reknit_tcp::facts::{AckFacts, Context, LostSegment, Turn, Window};
 use reknit_tcp::seams::{CongestionControl, CongestionControlTraits, Pacing, Plugin, Reduction};
 use reknit_tcp::{Config, Connection, Segment};
 use reknit_units::{Bytes, Duration, Instant, Segments};
@@ -48,10 +48,6 @@ impl CongestionControl for Held {
 
     fn on_unused_window(&mut self, now: Instant) {
         self.inner.on_unused_window(now);
-    }
-
-    fn used_above(&self, snd: &SendState) -> Bytes {
-        self.inner.used_above(snd)
     }
 
     fn ssthresh(&mut self, cx: &Context<'_>, reduction: &Reduction) -> Bytes {

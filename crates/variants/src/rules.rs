@@ -155,7 +155,7 @@ fn unmet(composition: &Composition, is_unmet: impl Fn(Need) -> bool) -> Vec<Stri
         }
     }
     // Features of the header that have no rule.
-    for feature in composition.header_support.iter().flat_map(|part| part.build().features().each()) {
+    for feature in composition.header_support.iter().flat_map(|part| part.build().traits().features.each()) {
         note(Need::Feature(feature), "");
     }
     let line = |(need, instead): (Need, Vec<&str>)| {

@@ -3,8 +3,7 @@
 use std::sync::Arc;
 
 use reknit_tcp::experiment::Features;
-use reknit_tcp::seams::Seam;
-use reknit_tcp::seams::{AckAction, AckPolicy, DupThresh, HeaderSupport, Plugin, RxFacts};
+use reknit_tcp::seams::{AckAction, AckPolicy, DupThresh, HeaderSupport, HeaderSupportTraits, Plugin, RxFacts, Seam};
 use reknit_tcp::{Config, Connection, Identity, Info, SeqNum};
 use reknit_units::{Instant, Segments};
 use reknit_variants::algorithm::Unlisted;
@@ -337,8 +336,8 @@ struct Field;
 impl Plugin for Field {}
 
 impl HeaderSupport for Field {
-    fn features(&self) -> Features {
-        Features::ORDINALS
+    fn traits(&self) -> HeaderSupportTraits {
+        HeaderSupportTraits::new(Features::ORDINALS)
     }
 }
 

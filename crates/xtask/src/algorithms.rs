@@ -8,14 +8,16 @@ use std::path::Path;
 use reknit_compare::about::{facts, parts_by_seam, settings};
 use reknit_variants::{VARIANTS, Variant};
 
+use crate::hooks::{self, Hook};
+
 /// Writes all pages, and removes those of variants that no longer exist.
-pub(crate) fn write(folder: &Path, generated: &str) -> io::Result<()> {
+pub(crate) fn write(folder: &Path, hooks: &[Hook], generated: &str) -> io::Result<()> {
     for entry in fs::read_dir(folder)? {
         fs::remove_file(entry?.path())?;
     }
     fs::write(folder.join("README.md"), index(generated))?;
     for variant in VARIANTS.iter() {
-        fs::write(folder.join(format!("{}.md", variant.name)), page(variant, generated))?;
+        fs::write(folder.join(format!("{}.md", variant.name)), page(variant, hooks, generated))?;
     }
     Ok(())
 }
@@ -53,7 +55,7 @@ fn index(generated: &str) -> String {
     text
 }
 
-fn page(variant: &Variant, generated: &str) -> String {
+fn page(variant: &Variant, hooks: &[Hook], generated: &str) -> String {
     let composition = (variant.compose)();
     let page = variant.page;
     let name = variant.name;
@@ -73,6 +75,14 @@ fn page(variant: &Variant, generated: &str) -> String {
     for (seam, part) in parts_by_seam(&composition) {
         let (mark, seam) = seam.split_at(1);
         let _ = writeln!(text, "| {} | `{}` | {} |", mark.trim(), seam.trim(), cell(&part));
+    }
+    let parts: Vec<_> = composition.all_parts().map(|(seam, part)| (format!("{seam:?}"), part)).collect();
+    let lines = hooks::lines(hooks, &parts);
+    if !lines.is_empty() {
+        let _ = write!(
+            text,
+            "\nWhat the engine has for a single algorithm ([all hooks](../../design/hooks.md)):\n\n{lines}"
+        );
     }
     let settings = settings(&composition);
     if !settings.is_empty() {

@@ -3,6 +3,7 @@
 mod algorithms;
 #[cfg(feature = "command")]
 mod causes;
+pub mod hooks;
 pub mod new;
 pub mod pages;
 pub mod readme;

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use clap::ValueEnum;
 
-use crate::{algorithms, readme, results, rfcs, unsafe_code};
+use crate::{algorithms, hooks, readme, results, rfcs, unsafe_code};
 
 /// What is generated together.
 #[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
@@ -13,6 +13,8 @@ pub enum Page {
     Algorithms,
     /// The causes of reordering, with pictures
     Causes,
+    /// The hooks of the seams
+    Hooks,
     /// The tables of the JSON documents, and the columns of the Python package
     Json,
     /// The READMEs of the crates
@@ -36,6 +38,7 @@ impl Page {
         match self {
             Self::Algorithms => &["docs/reference/algorithms"],
             Self::Causes => &["docs/reference/causes.md", "docs/reference/pictures"],
+            Self::Hooks => &["docs/design/hooks.md"],
             Self::Json => &["docs/reference/json.md", "python/reknit/_columns.py"],
             Self::Readmes => &[],
             Self::Rfcs => &["docs/design/rfcs.md"],
@@ -64,12 +67,15 @@ impl Page {
         let place = self.places().first().copied().unwrap_or_default();
         match self {
             Self::Algorithms => {
-                algorithms::write(&out.join(place), &self.generated()).map_err(|error| format!("{place}: {error}"))
+                let hooks = hooks::read(root)?;
+                algorithms::write(&out.join(place), &hooks, &self.generated())
+                    .map_err(|error| format!("{place}: {error}"))
             }
             #[cfg(feature = "command")]
             Self::Causes => crate::causes::write(&out.join("docs/reference"), &self.generated()),
             #[cfg(not(feature = "command"))]
             Self::Causes => Err("causes needs the feature `command`".to_owned()),
+            Self::Hooks => file(place, hooks::page(&hooks::read(root)?, &self.generated())),
             Self::Json => {
                 let text = std::fs::read_to_string(root.join(place)).map_err(|error| format!("{place}: {error}"))?;
                 file(place, results::page(&text)?)?;

@@ -19,7 +19,7 @@ impl EcnEcho {
     }
 
     /// The flags of a segment that is sent, with ECE if it is due.
-    pub(super) fn mark(&self, flags: Flags) -> Flags {
+    pub(super) fn mark(self, flags: Flags) -> Flags {
         if self.echoes { flags | Flags::ECE } else { flags }
     }
 }

@@ -160,8 +160,8 @@ impl Connection {
         self.negotiation.begin_to_scale();
         let agreed = self.negotiation;
         let header_support = &mut self.receiver.plugins.header_support;
-        header_support.retain(|support| agreed.features().has(support.features()));
-        let duplicate_reports = header_support.iter().map(|support| support.duplicate_reports()).max();
+        header_support.retain(|support| agreed.features().has(support.traits().features));
+        let duplicate_reports = header_support.iter().map(|support| support.traits().duplicate_reports).max();
         self.receiver.establish(our_shift, agreed.sack(), duplicate_reports.unwrap_or(1));
         let wnd = self.scaled_window(segment);
         let seq = self.receiver.offset(segment.seq).unwrap_or(Offset::SYN);

@@ -353,5 +353,5 @@ impl Connection {
 
 /// The experimental features that the plug-ins request.
 fn offered(header_support: &[Box<dyn HeaderSupport>]) -> Features {
-    header_support.iter().fold(Features::NONE, |all, support| all | support.features())
+    header_support.iter().fold(Features::NONE, |all, support| all | support.traits().features)
 }

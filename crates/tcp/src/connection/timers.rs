@@ -31,7 +31,7 @@ impl Connection {
             State::SynReceived if self.half_open_expires() <= now => self.listen_again(),
             State::SynSent | State::SynReceived => self.retransmit_syn(now),
             State::TimeWait if self.lifecycle.time_wait_expires() <= now => {
-                self.lifecycle.finish(CloseReason::Finished)
+                self.lifecycle.finish(CloseReason::Finished);
             }
             _ => {
                 if self.sender.on_timer(now) == TimerVerdict::GiveUp || self.fin_wait_2_expires() <= now {

@@ -149,18 +149,18 @@ pub trait LossDetector: Plugin {
     /// A segment was sent or retransmitted.
     fn on_sent(&mut self, _cx: &Context<'_>, _id: SegId, _cause: Cause) {}
 
-    /// True if the window must not grow now, because it is not yet known whether something was lost. Called on each ACK
-    /// outside recovery. Only for `learned-lateness`, which retransmits before it decides.
+    /// True if the window must not grow now, because it is not yet known whether something was lost. Called on each ACK outside
+    /// recovery. Only `learned-lateness` needs it: it retransmits before it decides that a segment is lost.
     fn holds_growth(&self, _cx: &Context<'_>) -> bool {
         false
     }
 
-    /// The network has lost the latest transmission of `id`, and its acknowledgment would have arrived by now. Called
-    /// only by the simulator, for detectors that ask for it.
+    /// The network has lost the latest transmission of `id`, and its acknowledgment would have arrived by now. Only `oracle`
+    /// needs it: no other sender knows what the network lost.
     fn on_loss_report(&mut self, _cx: &Context<'_>, _id: SegId, _verdicts: &mut Verdicts) {}
 
-    /// True if nothing may be retransmitted before the next ACK or timer, only new data sent. Only for
-    /// `linux-rack` (its rule 9).
+    /// True if nothing may be retransmitted before the next ACK or timer, only new data sent. Only `linux-rack` needs it: Linux
+    /// does so after a partial ACK that shows a late original.
     fn holds_retransmissions(&self) -> bool {
         false
     }
@@ -195,12 +195,25 @@ pub trait Postponement: Plugin {
     /// Called when the detector first marks `hole` lost.
     fn may_enter(&mut self, cx: &Context<'_>, hole: SegId) -> Entry;
 
-    /// Processes an ACK.
+    /// Processes an ACK. Only `time-delayed` needs it: it learns from ACKs how long late segments take.
     fn on_ack(&mut self, _cx: &Context<'_>, _ack: &AckFacts<'_>) {}
+}
+
+/// What never changes about a detector of spurious reductions. Read when the plug-ins of a connection are chosen.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct SpuriousDetectorTraits {
+    /// Reductions stay open, so that [`SpuriousDetector::earlier`] can undo each of the last few (`dsack`, if its parameter
+    /// `open` is above 1).
+    pub judges_earlier: bool,
 }
 
 /// Whether the last reduction was spurious.
 pub trait SpuriousDetector: Plugin {
+    /// What never changes about it.
+    fn traits(&self) -> SpuriousDetectorTraits {
+        SpuriousDetectorTraits::default()
+    }
+
     /// A segment was retransmitted.
     fn on_retransmitted(&mut self, cx: &Context<'_>, id: SegId, cause: Cause);
 
@@ -208,20 +221,15 @@ pub trait SpuriousDetector: Plugin {
     /// first decision of an episode applies.
     fn on_ack(&mut self, cx: &Context<'_>, ack: &AckFacts<'_>) -> Option<Spurious>;
 
-    /// True if reductions stay open, so that [`SpuriousDetector::earlier`] can undo each of the last few. Only for
-    /// `dsack` with `open` above 1.
-    fn judges_earlier(&self) -> bool {
-        false
-    }
-
-    /// The hole of a reduction before the last one that the ACK has proven spurious. Called after each ACK while
-    /// reductions are open. Only for `dsack`, since a DSACK may come after the next reduction.
+    /// The hole of a reduction before the last one that the ACK has proven spurious. Called after each ACK while reductions are
+    /// open. Only `dsack` needs it: a DSACK may come after the next reduction; timestamps and F-RTO prove something about the
+    /// last one only.
     fn earlier(&mut self) -> Option<SegId> {
         None
     }
 
     /// Until when neither the window nor the timeout may change: losses are repaired, but there is no reduction, back-off or
-    /// growth. Called after each ACK. Only for `door`, which changes nothing for a time after reordering.
+    /// growth. Called after each ACK. Only `door` needs it: TCP-DOOR disables congestion control for a time after reordering.
     fn frozen_until(&self) -> Instant {
         Instant::ZERO
     }

@@ -22,10 +22,12 @@ pub trait Plugin: Debug + Send {
     /// number with a unit ends in the unit (`window_ms`). Results prefix it with the seam: `dup_thresh.fa_ratio`.
     fn show(&self, _show: &mut dyn FnMut(&'static str, f64)) {}
 
-    /// Keeps what the next connection to the same peer may start with.
+    /// Keeps what the next connection to the same peer may start with. Only `rr-tcp` needs it: in `rr-share`, a connection starts
+    /// with the histogram of the one before.
     fn remember(&self, _memory: &mut Memory) {}
 
-    /// Starts with what earlier connections to the same peer have kept. Called before the first segment.
+    /// Starts with what earlier connections to the same peer have kept. Called before the first segment. Only `rr-tcp` needs it:
+    /// in `rr-share`, a connection starts with the histogram of the one before.
     fn recall(&mut self, _now: Instant, _memory: &Memory) {}
 }
 

@@ -107,8 +107,8 @@ pub trait AckPolicy: Plugin {
     /// A segment with data or a FIN arrived.
     fn on_data(&mut self, rx: &RxFacts<'_>) -> AckAction;
 
-    /// The application has read. True if that is acknowledged at once. Only for `linux-acks`: Linux acknowledges a
-    /// pushed segment when the application has read everything.
+    /// The application has read. True if that is acknowledged at once. Only `linux-acks` needs it: Linux acknowledges a pushed
+    /// segment when the application has read everything.
     fn on_read(&mut self, _reading: &Reading) -> bool {
         false
     }
@@ -164,8 +164,10 @@ pub struct Reading {
 /// How much of the receive buffer is used. Without a plug-in, it is the whole buffer.
 ///
 /// With a plug-in, the window is announced in units of the window scale, rounded up, and opens by any amount as long as half of
-/// the space is free. Otherwise it is rounded down, and opens by a segment or more. `linux-receive-buffer` is the only one: no
-/// RFC has such an algorithm, but without it a receiver announces more than Linux does, and its sender sends more.
+/// the space is free. Otherwise it is rounded down, and opens by a segment or more.
+///
+/// Only `linux-receive-buffer` needs it: no RFC has such an algorithm, but without it a receiver announces more than Linux does,
+/// and its sender sends more.
 pub trait ReceiveBuffer: Plugin {
     /// The window of a SYN; the peer's segments will have up to `mss` bytes of data. Called again if another SYN is
     /// sent.
@@ -182,10 +184,26 @@ pub trait ReceiveBuffer: Plugin {
     fn largest_window(&self) -> Bytes;
 }
 
+/// What never changes about a header support. Read when the connection opens.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct HeaderSupportTraits {
+    /// The features that both ends must support.
+    pub features: Features,
+    /// The number of ACKs that report each duplicate. In RFC 2883 §4 it is one (`dsack-repeat`, in case ACKs are lost).
+    pub duplicate_reports: u32,
+}
+
+impl HeaderSupportTraits {
+    /// The features, and nothing else.
+    pub const fn new(features: Features) -> HeaderSupportTraits {
+        HeaderSupportTraits { features, duplicate_reports: 1 }
+    }
+}
+
 /// Fields beyond the standard options. Used only if the peer has offered the same features.
 pub trait HeaderSupport: Plugin {
-    /// The features that both ends must support.
-    fn features(&self) -> Features;
+    /// What never changes about it.
+    fn traits(&self) -> HeaderSupportTraits;
 
     /// A data segment is sent; `again` if its bytes were sent before.
     fn annotate_data(&mut self, _again: bool, _experiment: &mut Experiment) {}
@@ -195,9 +213,4 @@ pub trait HeaderSupport: Plugin {
 
     /// A pure ACK of everything below `ack` is sent.
     fn annotate_ack(&mut self, _ack: Offset, _experiment: &mut Experiment) {}
-
-    /// The number of ACKs that report each duplicate (RFC 2883 §4: one). Only for `dsack-repeat`, in case ACKs are lost.
-    fn duplicate_reports(&self) -> u32 {
-        1
-    }
 }

@@ -3,7 +3,7 @@
 use reknit_units::{Bytes, Duration, Instant, Rate, Segments};
 
 use crate::config::Config;
-use crate::facts::{AckFacts, Context, LostSegment, SendState, Snapshot, Spurious, Trigger, Window};
+use crate::facts::{AckFacts, Context, LostSegment, Snapshot, Spurious, Trigger, Window};
 use crate::scoreboard::SegId;
 use crate::seams::Plugin;
 
@@ -59,7 +59,8 @@ pub trait UndoLimit: Plugin {
     /// [`SendState::may_undo`]: crate::facts::SendState::may_undo
     fn may_undo(&mut self, cx: &Context<'_>, ack: &AckFacts<'_>) -> bool;
 
-    /// The window has been reduced. Only for `bounded`, which limits the undos in a row.
+    /// The window has been reduced. Only `bounded` needs it: when it has made a reduction final, it counts the undos in a row
+    /// from zero again.
     fn on_reduced(&mut self, _cx: &Context<'_>, _trigger: Trigger) {}
 }
 
@@ -96,6 +97,9 @@ pub struct FastRecoveryTraits {
     /// The allowance also holds when nothing is left in the network. By default one segment is then retransmitted in any
     /// case, since no ACK may ever make room for it (`counted-pipe`, which stalls as its paper says).
     pub may_stall: bool,
+    /// With SACK, the first retransmission needs room in the window, too. In the RFCs it is sent at once (RFC 6675 §5 step 4.3;
+    /// `outstanding`, which TCP-PR limits by its window alone).
+    pub first_retransmission_waits: bool,
 }
 
 /// How many segments fast recovery may send, and when it ends.
@@ -127,14 +131,8 @@ pub trait FastRecovery: Plugin {
     /// cwnd when recovery is over.
     fn exit(&mut self, cx: &Context<'_>) -> Bytes;
 
-    /// True if the first retransmission is sent at once, even if the window has no room for it (RFC 6675 §5 step 4.3).
-    /// Only for `outstanding`, which TCP-PR limits by its window alone.
-    fn retransmits_at_once(&self, _cx: &Context<'_>) -> bool {
-        true
-    }
-
-    /// True if this partial ACK restarts the retransmission timer. Called once on each. Only for `deflate`: only
-    /// the first one does (RFC 6582 §4, "Impatient").
+    /// True if this partial ACK restarts the retransmission timer. Called once on each. Only `deflate` needs it: by RFC 6582 §4
+    /// ("Impatient"), only the first partial ACK restarts the timer, so that a window with many losses is left to a timeout.
     fn restarts_timer(&mut self) -> bool {
         true
     }
@@ -168,7 +166,7 @@ pub trait TimeoutRecovery: Plugin {
     fn on_timeout(&mut self, cx: &Context<'_>) -> AfterTimeout;
 
     /// cwnd to continue with, after the segments have been marked lost. None leaves it as the loss response set it. Only
-    /// for `linux-frto`: Linux counts what is in flight after it has marked.
+    /// `linux-frto` needs it: Linux sets cwnd from the pipe, which is known only after marking.
     fn cwnd_after_marking(&self, _cx: &Context<'_>) -> Option<Bytes> {
         None
     }
@@ -176,15 +174,28 @@ pub trait TimeoutRecovery: Plugin {
     /// An ACK arrived while the timeout is undecided. The window does not grow in the meantime.
     fn on_ack(&mut self, cx: &Context<'_>, ack: &AckFacts<'_>) -> TimeoutStep;
 
-    /// True if new data is sent before retransmissions on this ACK. Called after a conventional timeout. Only for
-    /// `linux-frto`, whose test for a spurious timeout runs while it retransmits.
+    /// True if new data is sent before retransmissions on this ACK. Called after a conventional timeout. Only `linux-frto` needs it:
+    /// Linux retransmits while it tests whether the timeout was spurious, and the test needs new data.
     fn sends_new_first(&mut self, _cx: &Context<'_>, _ack: &AckFacts<'_>) -> bool {
         false
     }
 }
 
+/// What never changes about an estimator of the timeout. Read when the plug-ins of a connection are chosen.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct RtoEstimatorTraits {
+    /// The timer restarts when the first outstanding segment is retransmitted, so that the retransmission gets a full RTO
+    /// (`linux-rto`, and `rfc6298` if its parameter says so).
+    pub restarts_on_retransmission: bool,
+}
+
 /// The retransmission timeout.
 pub trait RtoEstimator: Plugin {
+    /// What never changes about it.
+    fn traits(&self) -> RtoEstimatorTraits {
+        RtoEstimatorTraits::default()
+    }
+
     /// Processes an ACK. True if it contained a valid sample, which ends the back-off (RFC 6298 §5).
     fn on_ack(&mut self, cx: &Context<'_>, ack: &AckFacts<'_>) -> bool;
 
@@ -208,20 +219,14 @@ pub trait RtoEstimator: Plugin {
         None
     }
 
-    /// When the timer expires if it is set at `now`. The timers of an operating system may be late: only for
-    /// `linux-rto`, with the ticks of the kernel.
+    /// When the timer expires if it is set at `now`. Only `linux-rto` needs it: the timers of the kernel have ticks, so they are
+    /// late.
     fn expires(&self, now: Instant, timeout: Duration) -> Instant {
         now + timeout
     }
 
-    /// True if the timer restarts when the first outstanding segment is retransmitted, so that the retransmission gets
-    /// a full RTO.
-    fn restarts_on_retransmission(&self) -> bool {
-        false
-    }
-
-    /// True if the timer restarts on this ACK, which SACKs something but does not advance SND.UNA. Only for
-    /// `linux-rto` (its rule 5).
+    /// True if the timer restarts on this ACK, which SACKs something but does not advance SND.UNA. Only `linux-rto` needs it:
+    /// Linux restarts the timer if data sent after the first segment was delivered late, because the path is then slow.
     fn restarts_on_sack(&self, _cx: &Context<'_>, _ack: &AckFacts<'_>) -> bool {
         false
     }
@@ -311,6 +316,9 @@ pub struct CongestionControlTraits {
     /// How many times the SYN may be retransmitted before the initial window is reduced to one segment. In RFC 5681 §3.1
     /// one retransmission is enough (`linux-cubic`: one more).
     pub tolerated_syn_losses: u32,
+    /// In slow start the window is in use, and may grow, if more than half of it is in flight (`linux-cubic`). In RFC 7661 §4
+    /// it is in use if nearly all of it is.
+    pub half_is_use_in_slow_start: bool,
 }
 
 /// Growth and reduction of the window.
@@ -327,12 +335,6 @@ pub trait CongestionControl: Plugin {
     /// window limits the sender.
     fn on_unused_window(&mut self, _now: Instant) {}
 
-    /// The window is in use, and may grow, if more than this is in flight (RFC 7661 §4: nearly all of it).
-    /// Only for `linux-cubic`: in slow start half of it is enough for Linux.
-    fn used_above(&self, snd: &SendState) -> Bytes {
-        snd.cwnd - snd.smss
-    }
-
     /// ssthresh after a congestion signal (RFC 5681 eq. 4 and similar rules).
     fn ssthresh(&mut self, cx: &Context<'_>, reduction: &Reduction) -> Bytes;
 
@@ -342,8 +344,8 @@ pub trait CongestionControl: Plugin {
     /// Restores the saved state, because the reduction was spurious.
     fn restore(&mut self, cx: &Context<'_>);
 
-    /// An earlier reduction was spurious, and cwnd was raised accordingly. Without that reduction, cwnd would have been
-    /// `before` at the last remaining one. Only for `cubic`, whose curve begins there.
+    /// An earlier reduction was spurious, and cwnd was raised accordingly. Without that reduction, cwnd would have been `before`
+    /// at the last remaining one. Only `cubic` needs it: its curve begins at the window before the last reduction.
     fn on_earlier_undone(&mut self, _cx: &Context<'_>, _before: Bytes) {}
 
     /// How transmissions are spread over time. Called whenever something may be sent. With None, only the window limits
@@ -352,8 +354,8 @@ pub trait CongestionControl: Plugin {
         None
     }
 
-    /// A segment was marked lost by an ACK or a timer. Called only if it wants rate samples. Only for
-    /// `bbr`: version 3 has bounds set by losses.
+    /// A segment was marked lost by an ACK or a timer. Called only if it wants rate samples. Only `bbr` needs it: version 3 has
+    /// bounds set by losses, each judged when it is detected.
     fn on_lost(&mut self, _cx: &Context<'_>, _lost: &LostSegment) {}
 
     /// Something is about to be sent after an idle time, with nothing in flight. Returns cwnd; None leaves it

@@ -25,7 +25,7 @@ pub struct Fill {
 
 /// How much of what the application has written is ready to be sent. Without a plug-in, everything.
 ///
-/// `linux-send-buffer` is the only one: no RFC has such an algorithm, but the size of the buffer decides when a sender of Linux is
+/// Only `linux-send-buffer` needs it: no RFC has such an algorithm, but the size of the buffer decides when a sender of Linux is
 /// limited by its application.
 pub trait SendBuffer: Plugin {
     /// An ACK was processed, or the application has written into an empty buffer. True if the application, which has

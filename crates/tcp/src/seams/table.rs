@@ -5,6 +5,7 @@ use std::slice;
 
 use crate::seams::{
     self, CongestionControlTraits, FastRecoveryTraits, LimitedTransmitTraits, LossDetectorTraits, Plugin, PluginSet,
+    RtoEstimatorTraits,
 };
 
 /// The type of the field for a seam with `one` plug-in, or with any number of them.
@@ -144,6 +145,9 @@ pub(crate) struct SenderTraits {
     pub(crate) fast_recovery: FastRecoveryTraits,
     pub(crate) limited_transmit: LimitedTransmitTraits,
     pub(crate) congestion_control: CongestionControlTraits,
+    pub(crate) rto_estimator: RtoEstimatorTraits,
+    /// True if a detector of spurious reductions judges earlier ones.
+    pub(crate) judges_earlier: bool,
 }
 
 impl SenderPlugins {
@@ -153,6 +157,8 @@ impl SenderPlugins {
             fast_recovery: self.fast_recovery.traits(),
             limited_transmit: self.limited_transmit.traits(),
             congestion_control: self.congestion_control.traits(),
+            rto_estimator: self.rto_estimator.traits(),
+            judges_earlier: self.spurious_detectors.iter().any(|detector| detector.traits().judges_earlier),
         }
     }
 }

@@ -70,7 +70,7 @@ impl Sender {
         }
         for &id in &verdicts.repairs {
             self.mark_lost(now, id);
-            if self.plugins.fast_recovery.retransmits_at_once(&context!(self, now)) {
+            if self.retransmits_at_once() {
                 self.constraints.retransmit_at_once();
             }
         }
@@ -102,7 +102,7 @@ impl Sender {
     fn enter_recovery(&mut self, now: Instant, ack: Option<&AckFacts<'_>>) {
         self.end_disorder(now, DisorderEnd::Recovery);
         self.recovery.on_loss(&mut self.state);
-        if self.plugins.fast_recovery.retransmits_at_once(&context!(self, now)) {
+        if self.retransmits_at_once() {
             self.constraints.retransmit_at_once();
         } else {
             self.constraints.retransmit_within_window();

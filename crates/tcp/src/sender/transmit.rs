@@ -130,9 +130,7 @@ impl Sender {
     fn send_one(&mut self, now: Instant) -> Result<(), Stop> {
         // A model of the path leaves room for retransmissions, except after a timeout. A plug-in may need one at once.
         let forced = self.constraints.take_at_once()
-            && (!self.state.is_model_based()
-                || self.state.phase == Phase::Loss
-                || self.plugins.fast_recovery.retransmits_at_once(&context!(self, now)));
+            && (!self.state.is_model_based() || self.state.phase == Phase::Loss || self.retransmits_at_once());
         if self.constraints.order() == Order::NewDataFirst
             && let Some(new) = self.next_new()
         {
@@ -271,7 +269,7 @@ impl Sender {
         self.state.count_retransmission();
         self.dsack_limit.on_retransmit(end.since(start), self.state.smss);
         self.round_trips.stop_timing();
-        if id == self.board.first() && self.plugins.rto_estimator.restarts_on_retransmission() {
+        if id == self.board.first() && self.traits.rto_estimator.restarts_on_retransmission {
             self.restart_rto_timer(now);
         }
         self.size_probe.note_retransmission(id);
@@ -348,12 +346,16 @@ impl Sender {
         }
     }
 
+    /// True if the first retransmission is sent even if the window has no room for it.
+    pub(super) fn retransmits_at_once(&self) -> bool {
+        !(self.traits.fast_recovery.first_retransmission_waits && self.state.sack)
+    }
+
     /// Notes whether the window is in use, and notifies the congestion control if it is not. Called after each transmission.
     fn note_use_of_window(&mut self, now: Instant, stop: Option<Stop>) {
-        let congestion = self.plugins.congestion_control.as_mut();
-        let is_unused = self.window_use.note_stop(stop, &self.state, &self.board, congestion);
+        let is_unused = self.window_use.note_stop(stop, &self.state, &self.board, self.traits.congestion_control);
         if is_unused && self.queue.has_queued_all() {
-            congestion.on_unused_window(now);
+            self.plugins.congestion_control.on_unused_window(now);
         }
     }
 

@@ -193,8 +193,7 @@ impl Sender {
     }
 
     fn keeps_reductions_open(&self) -> bool {
-        let withdraws = self.traits.loss_detector.withdraws;
-        withdraws || self.plugins.spurious_detectors.iter().any(|detector| detector.judges_earlier())
+        self.traits.loss_detector.withdraws || self.traits.judges_earlier
     }
 
     /// The current window, for an undo. A timeout during a recovery keeps the older snapshot: otherwise its undo would

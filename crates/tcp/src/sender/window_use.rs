@@ -6,7 +6,7 @@ use reknit_units::Bytes;
 use super::state::Variables;
 use super::transmit::Stop;
 use crate::scoreboard::Scoreboard;
-use crate::seams::CongestionControl;
+use crate::seams::CongestionControlTraits;
 use crate::seq::Offset;
 
 /// How much of the window was in use lately.
@@ -41,14 +41,16 @@ impl WindowUse {
         stop: Option<Stop>,
         state: &Variables,
         board: &Scoreboard,
-        congestion: &dyn CongestionControl,
+        congestion: CongestionControlTraits,
     ) -> bool {
         let used = if state.is_model_based() { board.pipe().bytes } else { state.flight_size() };
         let peak = self.peak(used, state.snd_una, state.snd_nxt);
+        let half_is_use = congestion.half_is_use_in_slow_start && state.in_slow_start();
+        let unused = if half_is_use { Bytes(state.cwnd.0 / 2) } else { state.cwnd - state.smss };
         let full = match stop {
             Some(Stop::NoRoom) => true,
             None if peak * 2 >= state.cwnd => true,
-            _ => used > congestion.used_above(state),
+            _ => used > unused,
         };
         if full {
             self.full_until = state.snd_nxt;

@@ -2,7 +2,7 @@
 
 use reknit_tcp::Config as Tcp;
 use reknit_tcp::facts::{AckFacts, Context};
-use reknit_tcp::seams::{Plugin, RtoEstimator};
+use reknit_tcp::seams::{Plugin, RtoEstimator, RtoEstimatorTraits};
 use reknit_units::Duration;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -66,6 +66,10 @@ impl Rfc6298 {
 impl Plugin for Rfc6298 {}
 
 impl RtoEstimator for Rfc6298 {
+    fn traits(&self) -> RtoEstimatorTraits {
+        RtoEstimatorTraits { restarts_on_retransmission: self.config.restart_on_retransmission }
+    }
+
     fn on_ack(&mut self, cx: &Context<'_>, ack: &AckFacts<'_>) -> bool {
         match ack.rtt_sample {
             Some(rtt) => {
@@ -90,10 +94,6 @@ impl RtoEstimator for Rfc6298 {
 
     fn rttvar(&self) -> Option<Duration> {
         self.smoothed.map(|s| s.rttvar)
-    }
-
-    fn restarts_on_retransmission(&self) -> bool {
-        self.config.restart_on_retransmission
     }
 }
 

@@ -18,7 +18,7 @@
 //! - 8: RTT samples from the first second of an epoch do not update the minimum RTT.
 //! - 9: in slow start, the window grows up to twice what is in flight, otherwise only if it is full (RFC 7661).
 
-use reknit_tcp::facts::{AckFacts, Context, SendState, Turn, Window};
+use reknit_tcp::facts::{AckFacts, Context, Turn, Window};
 use reknit_tcp::seams::{CongestionControl, CongestionControlTraits, Plugin, Reduction};
 use reknit_units::{Bytes, Duration, Instant, Segments};
 use schemars::JsonSchema;
@@ -222,9 +222,13 @@ impl Cubic {
 }
 
 impl CongestionControl for Cubic {
-    /// The initial window is kept if the SYN was retransmitted once: the first timeout of 1 s is often too short.
+    /// Rule 9. The initial window is kept if the SYN was retransmitted once: the first timeout of 1 s is often too short.
     fn traits(&self) -> CongestionControlTraits {
-        CongestionControlTraits { tolerated_syn_losses: 1, ..CongestionControlTraits::default() }
+        CongestionControlTraits {
+            tolerated_syn_losses: 1,
+            half_is_use_in_slow_start: true,
+            ..CongestionControlTraits::default()
+        }
     }
 
     fn on_ack(&mut self, cx: &Context<'_>, ack: &AckFacts<'_>) -> Window {
@@ -248,11 +252,6 @@ impl CongestionControl for Cubic {
 
     fn on_unused_window(&mut self, now: Instant) {
         self.unused_since = self.unused_since.or(Some(now));
-    }
-
-    /// Rule 9.
-    fn used_above(&self, snd: &SendState) -> Bytes {
-        if snd.in_slow_start() { Bytes(snd.cwnd.0 / 2) } else { snd.cwnd - snd.smss }
     }
 
     /// Rule 1.

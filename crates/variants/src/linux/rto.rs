@@ -19,7 +19,7 @@
 use reknit_tcp::Config as Tcp;
 use reknit_tcp::facts::{AckFacts, Context};
 use reknit_tcp::scoreboard::{Record, SegId};
-use reknit_tcp::seams::{Plugin, RtoEstimator};
+use reknit_tcp::seams::{Plugin, RtoEstimator, RtoEstimatorTraits};
 use reknit_tcp::seq::Offset;
 use reknit_units::{Duration, Instant};
 use schemars::JsonSchema;
@@ -121,6 +121,10 @@ fn sacked_sample(cx: &Context<'_>, ack: &AckFacts<'_>) -> Option<Duration> {
 impl Plugin for Rto {}
 
 impl RtoEstimator for Rto {
+    fn traits(&self) -> RtoEstimatorTraits {
+        RtoEstimatorTraits { restarts_on_retransmission: true }
+    }
+
     fn on_ack(&mut self, cx: &Context<'_>, ack: &AckFacts<'_>) -> bool {
         let sample = sample(cx, ack);
         if let Some(rtt) = sample {
@@ -148,10 +152,6 @@ impl RtoEstimator for Rto {
     /// Rule 6.
     fn expires(&self, now: Instant, timeout: Duration) -> Instant {
         expiry(now, now + timeout)
-    }
-
-    fn restarts_on_retransmission(&self) -> bool {
-        true
     }
 
     /// Rule 5: data sent after the first segment was delivered late, so the first segment is late too, and the path is

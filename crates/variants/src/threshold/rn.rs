@@ -31,7 +31,7 @@
 
 use reknit_tcp::experiment::{Dropped, Experiment, Features};
 use reknit_tcp::facts::{AckFacts, Context, Turn};
-use reknit_tcp::seams::{Arrival, DupThresh, HeaderSupport, Plugin, RxFacts};
+use reknit_tcp::seams::{Arrival, DupThresh, HeaderSupport, HeaderSupportTraits, Plugin, RxFacts};
 use reknit_tcp::seq::Offset;
 use reknit_units::{Bytes, Segments};
 use schemars::JsonSchema;
@@ -201,8 +201,8 @@ impl Marks {
 }
 
 impl HeaderSupport for Marks {
-    fn features(&self) -> Features {
-        Features::DROPS
+    fn traits(&self) -> HeaderSupportTraits {
+        HeaderSupportTraits::new(Features::DROPS)
     }
 
     fn annotate_data(&mut self, _again: bool, experiment: &mut Experiment) {

@@ -312,8 +312,9 @@ fn to_be_ack(cx: &Context<'_>) -> Bytes {
 impl Plugin for Flush {}
 
 impl FastRecovery for Flush {
+    /// Without SACK only the first segment has a timer, so its retransmission does not wait.
     fn traits(&self) -> FastRecoveryTraits {
-        FastRecoveryTraits { grows_on_exit: true, ..FastRecoveryTraits::default() }
+        FastRecoveryTraits { grows_on_exit: true, first_retransmission_waits: true, ..FastRecoveryTraits::default() }
     }
 
     fn enter(&mut self, cx: &Context<'_>, _ack: Option<&AckFacts<'_>>) -> Bytes {
@@ -334,11 +335,6 @@ impl FastRecovery for Flush {
 
     fn exit(&mut self, cx: &Context<'_>) -> Bytes {
         cx.snd.cwnd
-    }
-
-    /// Without SACK only the first segment has a timer.
-    fn retransmits_at_once(&self, cx: &Context<'_>) -> bool {
-        !cx.snd.sack
     }
 }
 

@@ -36,7 +36,7 @@
 use reknit_tcp::experiment::{AckOrdinal, Experiment, Features};
 use reknit_tcp::facts::{AckFacts, Context, Spurious, TIMESTAMP_TICK, Trigger};
 use reknit_tcp::scoreboard::{Cause, SegId};
-use reknit_tcp::seams::{HeaderSupport, Plugin, RxFacts, SpuriousDetector};
+use reknit_tcp::seams::{HeaderSupport, HeaderSupportTraits, Plugin, RxFacts, SpuriousDetector};
 use reknit_tcp::seq::Offset;
 use reknit_units::{Duration, Instant};
 use schemars::JsonSchema;
@@ -197,8 +197,8 @@ struct Ordinals {
 impl Plugin for Ordinals {}
 
 impl HeaderSupport for Ordinals {
-    fn features(&self) -> Features {
-        Features::ORDINALS
+    fn traits(&self) -> HeaderSupportTraits {
+        HeaderSupportTraits::new(Features::ORDINALS)
     }
 
     /// Rule 1.

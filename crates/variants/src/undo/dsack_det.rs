@@ -30,7 +30,7 @@
 
 use reknit_tcp::facts::{AckFacts, Context, Snapshot, Spurious, Trigger, Turn};
 use reknit_tcp::scoreboard::{Cause, Duplicate, SegId};
-use reknit_tcp::seams::{Plugin, SpuriousDetector};
+use reknit_tcp::seams::{Plugin, SpuriousDetector, SpuriousDetectorTraits};
 use reknit_units::{Instant, Segments};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -152,7 +152,7 @@ impl DsackDetection {
             return None;
         }
         let Some(snapshot) = last.filter(|snapshot| episode.includes(snapshot.at)) else {
-            self.earlier = episode.hole.filter(|_| self.judges_earlier());
+            self.earlier = episode.hole.filter(|_| self.traits().judges_earlier);
             return None;
         };
         self.episodes.remove(at);
@@ -164,6 +164,10 @@ impl DsackDetection {
 }
 
 impl SpuriousDetector for DsackDetection {
+    fn traits(&self) -> SpuriousDetectorTraits {
+        SpuriousDetectorTraits { judges_earlier: self.config.open > 1 }
+    }
+
     fn on_retransmitted(&mut self, cx: &Context<'_>, id: SegId, cause: Cause) {
         let Some(episode) = self.live().filter(|_| cause != Cause::WindowProbe) else { return };
         match cx.board.get(id).map(|record| record.transmissions) {
@@ -186,10 +190,6 @@ impl SpuriousDetector for DsackDetection {
         }
         let proven = proven.filter(|_| !ack.ece)?;
         self.verdict(proven, cx.snd.snapshot.as_ref())
-    }
-
-    fn judges_earlier(&self) -> bool {
-        self.config.open > 1
     }
 
     fn earlier(&mut self) -> Option<SegId> {

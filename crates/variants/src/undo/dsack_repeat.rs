@@ -15,7 +15,7 @@
 //! **Status.** Faithful to a proposal of one paragraph.
 
 use reknit_tcp::experiment::Features;
-use reknit_tcp::seams::{HeaderSupport, Plugin};
+use reknit_tcp::seams::{HeaderSupport, HeaderSupportTraits, Plugin};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -55,11 +55,7 @@ struct Repeats {
 impl Plugin for Repeats {}
 
 impl HeaderSupport for Repeats {
-    fn features(&self) -> Features {
-        Features::REPEATS
-    }
-
-    fn duplicate_reports(&self) -> u32 {
-        self.reports
+    fn traits(&self) -> HeaderSupportTraits {
+        HeaderSupportTraits { features: Features::REPEATS, duplicate_reports: self.reports }
     }
 }

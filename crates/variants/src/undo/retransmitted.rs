@@ -20,7 +20,7 @@
 //! **Status.** Faithful.
 
 use reknit_tcp::experiment::{Experiment, Features};
-use reknit_tcp::seams::{Arrival, HeaderSupport, Plugin, RxFacts};
+use reknit_tcp::seams::{Arrival, HeaderSupport, HeaderSupportTraits, Plugin, RxFacts};
 use reknit_tcp::seq::Offset;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -52,8 +52,8 @@ struct RetransmittedBit {
 impl Plugin for RetransmittedBit {}
 
 impl HeaderSupport for RetransmittedBit {
-    fn features(&self) -> Features {
-        Features::RESENT
+    fn traits(&self) -> HeaderSupportTraits {
+        HeaderSupportTraits::new(Features::RESENT)
     }
 
     /// Rule 1. Data also acknowledges what a delayed ACK would have acknowledged; for out-of-order data an ACK is still

@@ -23,7 +23,7 @@
 
 use reknit_tcp::experiment::{Experiment, Features};
 use reknit_tcp::facts::{AckFacts, Context, Turn};
-use reknit_tcp::seams::{Arrival, DupThresh, HeaderSupport, Plugin, RxFacts};
+use reknit_tcp::seams::{Arrival, DupThresh, HeaderSupport, HeaderSupportTraits, Plugin, RxFacts};
 use reknit_tcp::seq::Offset;
 use reknit_units::{Duration, Segments};
 use schemars::JsonSchema;
@@ -107,8 +107,8 @@ impl Adviser {
 }
 
 impl HeaderSupport for Adviser {
-    fn features(&self) -> Features {
-        Features::DUP_THRESH
+    fn traits(&self) -> HeaderSupportTraits {
+        HeaderSupportTraits::new(Features::DUP_THRESH)
     }
 
     fn on_data(&mut self, rx: &RxFacts<'_>) {
