@@ -23,7 +23,7 @@ PROGRAM = ROOT / os.environ.get("CARGO_TARGET_DIR", "target") / "release/reknit"
 PATH = "two-paths-200ms"
 LIVE = {"kernel:cubic": "Linux, CUBIC", "kernel:bbr": "Linux, BBR", "reknit": "reknit"}
 SEEDS = ",".join(str(seed) for seed in range(101, 121))
-SIMULATED = {"sack": "SACK (RFC 6675)", "linux": "Linux, CUBIC", "bbr1": "Linux, BBR", "reknit": "reknit"}
+SIMULATED = {"sack": "SACK (RFC 6675)", "linux": "CUBIC (model)", "bbr1": "BBR (model)", "reknit": "reknit"}
 
 # Background and text are left to the page; each line keeps a contrast of at least 3:1 on its background.
 COLOURS = {
@@ -102,7 +102,7 @@ def curves(shares: dict[str, list[float]], colours: dict[str, str]) -> list[str]
     drawn = [
         text(460, 22, f"{count} random paths that reorder,", colours["text"], 15, weight="600"),
         text(460, 42, "sorted for each sender, worst first", colours["text"], 15, weight="600"),
-        text(460, 62, "Simulated, goodput relative to the path without reordering", colours["quiet"]),
+        text(460, 62, "Simulated, relative to SACK without reordering", colours["quiet"]),
     ]
     for percent in (0, 50, 100):
         y = bottom - (bottom - top) * percent / 100

@@ -6,8 +6,8 @@ use reknit_units::{Duration, Instant};
 
 /// How often to check whether everything is delivered, which visits all sockets.
 const CHECK: Duration = Duration::from_millis(5);
-/// After everything is delivered, a network without handles waits this long for its peers to close.
-const FAREWELL: Duration = Duration::from_secs(5);
+/// Once everything is delivered, a network without handles waits this long for its peers to close.
+const PEER_CLOSE_WAIT: Duration = Duration::from_secs(5);
 
 /// Data that is being delivered before the end.
 #[derive(Clone, Copy, Debug)]
@@ -23,8 +23,10 @@ struct Draining {
 pub(crate) struct Drain {
     draining: Option<Draining>,
     result: Option<Undelivered>,
-    /// No handle is left. The driver ends when nothing is left to deliver, at this time at the latest.
-    abandoned: Option<Instant>,
+    /// No handle is left: the driver ends once everything is delivered and the peers have closed, for which it waits this long.
+    abandoned: Option<Duration>,
+    /// When the last delivery ended.
+    delivered: Instant,
 }
 
 impl Drain {
@@ -39,13 +41,13 @@ impl Drain {
         if self.draining.is_none() {
             self.begin(now, limit, Undelivered::default());
         }
-        self.abandoned = Some(now + FAREWELL);
+        self.abandoned = Some(PEER_CLOSE_WAIT);
     }
 
     /// As [`Drain::abandon`], without waiting for the peers to close.
     pub(crate) fn abandon_at_once(&mut self, now: Instant, limit: Duration) {
         self.begin(now, limit, Undelivered::default());
-        self.abandoned = Some(now);
+        self.abandoned = Some(Duration::ZERO);
     }
 
     /// What was not delivered, once that is known.
@@ -55,7 +57,10 @@ impl Drain {
 
     /// The driver has ended: nothing more is delivered.
     pub(crate) fn end(&mut self, stack: &Stack) {
-        self.result = Some(stack.undelivered());
+        if self.result.is_none() {
+            let failed = self.draining.map(|draining| stack.counters().undelivered.since(&draining.before));
+            self.result = Some(stack.undelivered().and(&failed.unwrap_or_default()));
+        }
         self.draining = None;
     }
 
@@ -70,6 +75,7 @@ impl Drain {
         let failed = stack.counters().undelivered.since(&draining.before);
         self.result = Some(stack.undelivered().and(&failed));
         self.draining = None;
+        self.delivered = now;
         if is_delivering {
             stack.abort_undelivered(now);
         }
@@ -78,13 +84,37 @@ impl Drain {
 
     /// True if the driver may end, once it has nothing to send.
     pub(crate) fn is_over(&self, now: Instant, stack: &Stack) -> bool {
-        let Some(until) = self.abandoned.filter(|_| self.draining.is_none()) else { return false };
-        now >= until || stack.is_finished()
+        self.peers_close_by().is_some_and(|until| now >= until || stack.is_finished())
+    }
+
+    /// When an abandoned network that has delivered everything stops waiting for its peers.
+    fn peers_close_by(&self) -> Option<Instant> {
+        self.abandoned.filter(|_| self.draining.is_none()).map(|wait| self.delivered + wait)
     }
 
     /// When the driver must check again.
     pub(crate) fn deadline(&self) -> Instant {
-        let check = self.draining.map_or(Instant::NEVER, |draining| draining.next_check);
-        check.min(self.abandoned.unwrap_or(Instant::NEVER))
+        let check = self.draining.map(|draining| draining.next_check);
+        check.or_else(|| self.peers_close_by()).unwrap_or(Instant::NEVER)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use reknit_stack::Options;
+
+    use super::*;
+
+    #[test]
+    fn peers_have_time_to_close_after_a_delivery_of_any_length() {
+        let second = Duration::from_secs(1);
+        let at = |seconds: u64| Instant::ZERO + second * seconds;
+        let mut stack = Stack::new(at(0), Options::default(), [7; 32]);
+        let mut drain = Drain::default();
+        drain.abandon(at(1), second * 30);
+        assert!(!drain.check(at(0), &mut stack));
+        assert_eq!(drain.deadline(), at(1), "the first check");
+        assert!(drain.check(at(20), &mut stack), "everything is delivered");
+        assert_eq!(drain.deadline(), at(20) + PEER_CLOSE_WAIT);
     }
 }

@@ -1,8 +1,9 @@
 //! Connections that peers ask for in forwarding mode: the program decides before anything is answered. `add` is called as a
 //! SYN without a socket or listener arrives, `cancel` as a RST does, `next` and `take` by the program.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::BTreeMap;
 use std::net::SocketAddr;
+use std::ops::Bound;
 
 use reknit_tcp::SeqNum;
 use reknit_tcp::segment::{Options, Segment};
@@ -58,10 +59,10 @@ pub(crate) struct Requests {
     /// In the order in which they have arrived.
     pending: BTreeMap<RequestId, Pending>,
     by_flow: BTreeMap<(SocketAddr, SocketAddr), RequestId>,
-    /// Those that the program has not seen.
-    new: VecDeque<RequestId>,
     most: usize,
+    /// The last request that has arrived, and the last that the program has seen.
     count: u64,
+    seen: RequestId,
     /// The program has found no request, and must be notified of the next one.
     wants_request: bool,
 }
@@ -69,15 +70,17 @@ pub(crate) struct Requests {
 impl Requests {
     /// At most `most` wait at the same time; zero refuses all.
     pub(crate) fn new(most: usize) -> Requests {
-        let (pending, by_flow, new) = (BTreeMap::new(), BTreeMap::new(), VecDeque::new());
-        Requests { pending, by_flow, new, most, count: 0, wants_request: true }
+        let (pending, by_flow) = (BTreeMap::new(), BTreeMap::new());
+        Requests { pending, by_flow, most, count: 0, seen: RequestId(0), wants_request: true }
     }
 
     /// A SYN has arrived.
     pub(crate) fn add(&mut self, now: Instant, pending: Pending) -> Added {
         self.forget_old(now);
         let key = (pending.flow.remote, pending.flow.local);
-        if self.by_flow.contains_key(&key) {
+        if let Some(known) = self.by_flow.get(&key).and_then(|id| self.pending.get_mut(id)) {
+            // Another sequence number: the peer has begun again.
+            known.syn = pending.syn;
             return Added::Told;
         }
         if self.pending.len() >= self.most {
@@ -87,7 +90,6 @@ impl Requests {
         let id = RequestId(self.count);
         self.by_flow.insert(key, id);
         self.pending.insert(id, pending);
-        self.new.push_back(id);
         if std::mem::take(&mut self.wants_request) { Added::New } else { Added::Told }
     }
 
@@ -107,22 +109,19 @@ impl Requests {
 
     /// The next request that the program has not seen.
     pub(crate) fn next(&mut self) -> Option<Request> {
-        while let Some(id) = self.new.pop_front() {
-            if let Some(Pending { flow, syn, .. }) = self.pending.get(&id) {
-                return Some(Request { id, remote: flow.remote, local: flow.local, options: syn.options });
-            }
-        }
-        self.wants_request = true;
-        None
+        let next = self.pending.range((Bound::Excluded(self.seen), Bound::Unbounded)).next();
+        let Some((&id, Pending { flow, syn, .. })) = next else {
+            self.wants_request = true;
+            return None;
+        };
+        self.seen = id;
+        Some(Request { id, remote: flow.remote, local: flow.local, options: syn.options })
     }
 
     /// The program has decided.
     pub(crate) fn take(&mut self, id: RequestId) -> Option<Pending> {
         let pending = self.pending.remove(&id)?;
         self.by_flow.remove(&(pending.flow.remote, pending.flow.local));
-        if self.pending.is_empty() {
-            self.new.clear();
-        }
         Some(pending)
     }
 }

@@ -1,8 +1,8 @@
 //! TIME-WAIT without a connection: answers to old segments (RFC 9293 §3.10.7.4), and new connections on the same flow (RFC
 //! 6191). Called by `stack/input.rs` for segments of the flow: first [`may_reuse`] for a SYN, then `on_segment`.
 
+use reknit_tcp::TimeWait;
 use reknit_tcp::segment::{Flags, Options, Segment, Timestamps};
-use reknit_tcp::{Config, TimeWait};
 use reknit_units::{Duration, Instant};
 
 use crate::answers::Transmit;
@@ -45,7 +45,7 @@ impl Waiting {
         }
         let is_last_fin = segment.flags.has(Flags::FIN) && segment.seq.plus(segment.seq_len()) == self.state.rcv_nxt;
         if is_last_fin {
-            self.state.expires = now + Config::default().time_wait;
+            self.state.expires = now + self.state.duration;
         } else if segment.seq_len() == 0 && segment.seq == self.state.rcv_nxt {
             return None; // an acknowledgment; answering it could go on for ever
         }

@@ -38,6 +38,8 @@ pub struct TimeWait {
     pub timestamp_offset: u32,
     /// When it ends.
     pub expires: Instant,
+    /// How long it lasts after the peer's last FIN.
+    pub duration: Duration,
 }
 
 impl Connection {
@@ -205,6 +207,7 @@ impl Connection {
             ts_recent: self.negotiation.timestamps().then_some(self.peer_timestamp.recent()),
             timestamp_offset: self.identity.timestamp_offset,
             expires: self.lifecycle.time_wait_expires(),
+            duration: self.config.time_wait,
         })
     }
 
