@@ -3,7 +3,7 @@
 use reknit_path::Profile;
 use reknit_trace::{Analyzer, BothEndsOptions, Matched, MeasuredPath, Options, Place};
 
-/// The most compressed bytes: they may become a thousand times as many.
+/// The most compressed bytes: they may expand a thousandfold.
 const MOST_COMPRESSED: usize = 20_000;
 
 pub(crate) fn run(data: &[u8]) {

@@ -1,5 +1,5 @@
 //! Connections that peers ask for in forwarding mode: the program decides before anything is answered. `add` is called as a
-//! SYN without a socket or listener arrives, `cancel` as a RST does, `next` and `take` by the program.
+//! SYN without a socket or listener arrives, `cancel` as a RST does, `next` and `take` by the application.
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -11,17 +11,17 @@ use reknit_units::{Duration, Instant};
 
 use crate::flow::Flow;
 
-/// A SYN that is not answered for this long is forgotten. Its peer has sent it again by then, or has given up.
+/// A SYN that is not answered for this long is forgotten when the next one arrives. Its peer has sent it again by then, or has given up.
 const LIFETIME: Duration = Duration::from_secs(60);
 
-/// Names a request. It is never used for another one.
+/// Identifies a request; never reused.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct RequestId(u64);
 
 /// A connection that a peer asks for.
 #[derive(Clone, Copy, Debug)]
 pub struct Request {
-    /// Its name.
+    /// Its id.
     pub id: RequestId,
     /// The peer.
     pub remote: SocketAddr,

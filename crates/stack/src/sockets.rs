@@ -128,7 +128,7 @@ impl Sockets {
     }
 
     /// The indices of these sockets.
-    pub(crate) fn live_places(&self) -> Vec<u32> {
+    pub(crate) fn live_indices(&self) -> Vec<u32> {
         self.table.iter().map(|(index, _)| index).collect()
     }
 

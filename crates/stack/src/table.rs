@@ -30,7 +30,7 @@ struct Entry {
     slot: Slot,
 }
 
-/// A socket in the table of flows. A part of the hash distinguishes sockets without access to them.
+/// A socket in the table of flows. Part of the hash is kept here, so that most mismatches are found without access to the socket.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 struct Bucket {
     hash: u32,
@@ -115,7 +115,7 @@ impl Table {
         self.vacant.push(index);
     }
 
-    /// Replaces a closed connection by the state that TIME-WAIT keeps. Its name becomes invalid.
+    /// Replaces a closed connection by the state that TIME-WAIT keeps. Its id becomes invalid.
     pub(crate) fn wait(&mut self, index: u32, waiting: Waiting) {
         let entry = &mut self.entries[index as usize];
         entry.slot = Slot::TimeWait(Box::new(waiting));
@@ -149,12 +149,12 @@ impl Table {
         }
     }
 
-    /// The name of the socket at `index`.
+    /// The id of the socket at `index`.
     pub(crate) fn id(&self, index: u32) -> SocketId {
         SocketId::new(index, self.entries[index as usize].generation)
     }
 
-    /// True if the socket is no longer needed: it is in TIME-WAIT, or closed and in FIN-WAIT-2.
+    /// True if the socket is no longer needed: it is in TIME-WAIT, or in FIN-WAIT-2 and its application has closed it.
     pub(crate) fn is_spare(&self, id: SocketId) -> bool {
         let entry = self.entries.get(id.index()).filter(|entry| entry.generation == id.generation());
         match entry.map(|entry| &entry.slot) {

@@ -1,4 +1,4 @@
-//! Whether everything that applications have written has arrived, and the shutdown of a host. Called by applications.
+//! Whether everything that applications have written has been acknowledged, and the shutdown of a host. Called by applications.
 
 use reknit_tcp::State;
 use reknit_units::Instant;
@@ -10,7 +10,7 @@ use crate::socket_id::SocketId;
 use crate::undelivered::Undelivered;
 
 impl Stack {
-    /// True if the peer has acknowledged everything that was written, and the end of the stream if the direction was shut down.
+    /// Ok if the peer has acknowledged everything that was written, and the end of the stream if the direction was shut down.
     ///
     /// # Errors
     /// [`Error::WouldBlock`] if it has not yet: [`crate::Event::Delivered`] follows. If the connection has failed before, why.
@@ -30,12 +30,13 @@ impl Stack {
         self.sockets.iter().any(|socket| socket.undelivered().is_some() && socket.state() != State::Closed)
     }
 
-    /// Shuts everything down in order: closes the listeners, and every connection sends the remaining data and then its FIN.
+    /// Orderly shutdown: closes the listeners, which resets connections that were not accepted; every other connection sends the
+    /// remaining data and then its FIN.
     pub fn finish_all(&mut self, now: Instant) {
         for listener in self.listeners.ids() {
             self.unlisten(now, listener);
         }
-        for index in self.sockets.live_places() {
+        for index in self.sockets.live_indices() {
             if let Some(socket) = self.sockets.live(index) {
                 socket.shut_write();
             }
@@ -45,7 +46,7 @@ impl Stack {
 
     /// Resets every connection whose data is not delivered.
     pub fn abort_undelivered(&mut self, now: Instant) {
-        for index in self.sockets.live_places() {
+        for index in self.sockets.live_indices() {
             if let Some(socket) = self.sockets.live(index)
                 && socket.undelivered().is_some()
                 && socket.abort(now)

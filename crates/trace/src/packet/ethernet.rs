@@ -131,7 +131,7 @@ pub(super) fn mpls(mut rest: Rest<'_>) -> Next<'_> {
         let first = rest.u8(0)? >> 4;
         return match first {
             4 | 6 if ip::is_likely(rest) || !is_likely(rest, 0) => Ok((Layer::Ip, rest)),
-            // The first bytes of an address of Ethernet may look like a control word, and the other way round.
+            // The first bytes of a MAC address may look like a control word, and the other way round.
             0 if is_likely(rest, CONTROL_WORD) => Ok((Layer::Ethernet, rest.after(CONTROL_WORD)?)),
             _ if is_likely(rest, 0) => Ok((Layer::Ethernet, rest)),
             0 => Ok((Layer::Ethernet, rest.after(CONTROL_WORD)?)),

@@ -52,7 +52,7 @@ pub(crate) struct FaRatio {
     duration: Option<Duration>,
     /// W, in segments.
     window: Option<f64>,
-    /// The next ACK of data beyond this gives a sample of W.
+    /// The next ACK at or above this gives a sample of W.
     round_end: Offset,
     /// Slow start after a timeout is in progress.
     after_timeout: bool,
