@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io::{self, BufWriter};
 use std::path::{Path, PathBuf};
 
-use reknit_sim::{Datagram, End, TraceEvent, Tracer};
+use reknit_sim::{Datagram, Role, TraceEvent, Tracer};
 use reknit_trace::Error;
 use reknit_units::Instant;
 use reknit_wire::{Capture, Endpoints, Interface, encode};
@@ -44,7 +44,7 @@ fn quoted(file: &Path) -> String {
 /// Writes the packets that one end sees, with complete headers. A simulation has no payloads, so they are zeros of the
 /// right length.
 pub(crate) struct CaptureTracer {
-    side: End,
+    side: Role,
     capture: Capture<BufWriter<File>>,
     interface: Interface,
     packet: Vec<u8>,
@@ -54,9 +54,9 @@ pub(crate) struct CaptureTracer {
 }
 
 impl CaptureTracer {
-    pub(crate) fn create(path: &Path, side: End) -> io::Result<CaptureTracer> {
+    pub(crate) fn create(path: &Path, side: Role) -> io::Result<CaptureTracer> {
         let mut capture = Capture::new(BufWriter::new(File::create(path)?))?;
-        let name = if side == End::Sender { "sender" } else { "receiver" };
+        let name = if side == Role::Sender { "sender" } else { "receiver" };
         let interface = capture.interface(name)?;
         Ok(CaptureTracer { side, capture, interface, packet: Vec::new(), zeros: vec![0; u16::MAX.into()], error: None })
     }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use reknit_config::InputError;
-use reknit_sim::{Datagram, End, Look, TraceEvent, Tracer, run_unless};
+use reknit_sim::{Datagram, EndSnapshot, Role, TraceEvent, Tracer, run_unless};
 use reknit_tcp::SeqNum;
 use reknit_tcp::scoreboard::Cause;
 use reknit_tcp::segment::{Flags, SackBlock};
@@ -148,8 +148,8 @@ impl<'a> Recorder<'a> {
         self.packets.dsack.push(blocks.first().filter(|_| has_dsack).map(&mut text));
         self.packets.sack.push(blocks[usize::from(has_dsack)..].iter().map(&mut text).collect());
         let numbers = match datagram.from {
-            End::Sender => [own, others],
-            End::Receiver => [others, own],
+            Role::Sender => [own, others],
+            Role::Receiver => [others, own],
         };
         self.numbers.insert(datagram.flow, numbers);
     }
@@ -157,7 +157,7 @@ impl<'a> Recorder<'a> {
     /// The sequence numbers of the end that sent `datagram`, and those of the other end.
     fn numbers_of(&mut self, datagram: &Datagram) -> [Unwrapped; 2] {
         let numbers = self.numbers.entry(datagram.flow).or_default();
-        let own = usize::from(datagram.from == End::Receiver);
+        let own = usize::from(datagram.from == Role::Receiver);
         if datagram.segment.flags.has(Flags::SYN) {
             numbers[own].isn = datagram.segment.seq;
         }
@@ -221,8 +221,8 @@ impl Tracer for Recorder<'_> {
         packets.time_s.push(now.as_secs_f64());
         packets.flow.push(datagram.flow);
         packets.event.push(event);
-        packets.end.push(if at == End::Sender { "sender" } else { "receiver" });
-        packets.direction.push(if datagram.from == End::Sender { "forward" } else { "reverse" });
+        packets.end.push(if at == Role::Sender { "sender" } else { "receiver" });
+        packets.direction.push(if datagram.from == Role::Sender { "forward" } else { "reverse" });
         packets.packet.push(datagram.serial);
         packets.copy.push(datagram.copy);
         packets.length_bytes.push(datagram.segment.len);
@@ -232,15 +232,15 @@ impl Tracer for Recorder<'_> {
         packets.cause.push(carried.map(|carried| name(carried.cause)));
     }
 
-    fn on_look(&mut self, now: Instant, look: &Look<'_>) {
+    fn on_snapshot(&mut self, now: Instant, look: &EndSnapshot<'_>) {
         let packets = &mut self.packets;
-        let end = if look.end == End::Sender { "sender" } else { "receiver" };
+        let end = if look.end == Role::Sender { "sender" } else { "receiver" };
         let info = look.connection.info(now);
         let is_here = |row: &usize| packets.flow[*row] == look.flow && packets.end[*row] == end;
         let rows: Vec<usize> = self.open.drain(..).filter(is_here).collect();
         for row in rows {
             look.show(&mut |name, value| packets.shown.set(row, name, value));
-            if look.end == End::Receiver {
+            if look.end == Role::Receiver {
                 continue;
             }
             packets.cwnd_bytes[row] = Some(info.cwnd.0);

@@ -1,6 +1,6 @@
 //! Segments that an attacker makes up. They are near those of the connection, as if the attacker saw all of them.
 
-use reknit_tcp::experiment::{AckOrdinal, Dropped, Experiment};
+use reknit_tcp::experiment::{AckOrdinal, Dropped, ExperimentalOption};
 use reknit_tcp::segment::{Ecn, Flags, Options, SackBlock, SackBlocks, Timestamps};
 use reknit_tcp::{Segment, SeqNum};
 
@@ -97,10 +97,10 @@ fn change_options(input: &mut Input<'_>, options: &mut Options) {
     options.sack_permitted = which & 16 != 0;
 }
 
-fn experiment(input: &mut Input<'_>, near: u32) -> Experiment {
+fn experiment(input: &mut Input<'_>, near: u32) -> ExperimentalOption {
     let which = input.u8();
     let has = |bit: u8| which >> bit & 1 == 1;
-    Experiment {
+    ExperimentalOption {
         retransmitted: has(0).then(|| input.flag()),
         transmission: has(1).then(|| input.u16()),
         ack_ordinal: has(2).then(|| AckOrdinal { repetition: input.u8(), overtaken: input.flag() }),
@@ -110,6 +110,6 @@ fn experiment(input: &mut Input<'_>, near: u32) -> Experiment {
         }),
         reordered: has(4).then(|| input.flag()),
         dup_thresh: has(5).then(|| input.u8()),
-        ..Experiment::default()
+        ..ExperimentalOption::default()
     }
 }

@@ -83,14 +83,14 @@ impl Packet for IpPacket {
 #[cfg(test)]
 mod tests {
     use reknit_tcp::Segment;
-    use reknit_tcp::experiment::Experiment;
+    use reknit_tcp::experiment::ExperimentalOption;
     use reknit_tcp::segment::Options;
     use reknit_wire::{Endpoints, encode};
 
     use super::*;
 
     fn packet(len: u16, dropped: Option<Dropped>) -> IpPacket {
-        let experiment = Experiment { dropped, ..Experiment::default() };
+        let experiment = ExperimentalOption { dropped, ..ExperimentalOption::default() };
         let options = Options { experiment, ..Options::default() };
         let segment = Segment { seq: SeqNum(77), len, options, ..Segment::default() };
         let endpoints = Endpoints { source: "10.0.0.1:2".parse().unwrap(), destination: "10.0.0.2:3".parse().unwrap() };

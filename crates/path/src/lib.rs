@@ -64,5 +64,5 @@ pub use reordering::{FreeRuns, Late, Reordering};
 pub use router::{DropRange, Notice};
 pub use run_length::RunLengths;
 pub use schema::schema;
-pub use stages::Label;
+pub use stages::SegmentTag;
 pub use train::{Arrival, Train, TrainResult};

@@ -9,7 +9,7 @@ use crate::profile::{Direction, Profile};
 use crate::random::{Phases, StreamId};
 use crate::router::{DropRange, Notice, Router};
 use crate::run_length::RunLengths;
-use crate::stages::{Drop, Exits, Item, Label, Outcome, Stage};
+use crate::stages::{DropReason, Exits, SegmentTag, Stage, StageOutcome, StagePacket};
 
 /// What is sent through a pipe: a segment in a simulator, bytes on a host.
 pub trait Packet: Sized {
@@ -21,7 +21,7 @@ pub trait Packet: Sized {
     fn copy(&self) -> Self;
 
     /// The data that it carries, if that is known.
-    fn label(&self) -> Option<Label> {
+    fn label(&self) -> Option<SegmentTag> {
         None
     }
 
@@ -53,7 +53,7 @@ pub struct Lost<P> {
     /// The stage that lost or corrupted it, counted from 0.
     pub stage: usize,
     /// The reason.
-    pub why: Drop,
+    pub why: DropReason,
 }
 
 /// A chain of stages with the packets in it.
@@ -119,7 +119,7 @@ struct Delivery<P> {
 struct Pending {
     at: Instant,
     serial: u64,
-    item: Item,
+    item: StagePacket,
     at_stage: usize,
 }
 
@@ -203,13 +203,13 @@ impl<P: Packet> Pipe<P> {
     /// A packet enters at `now`. Times must not decrease. At [`Instant::NEVER`] it is lost.
     pub fn push(&mut self, now: Instant, packet: P) {
         if !now.is_set() {
-            self.lost.push_back(Lost { packet, stage: 0, why: Drop::Lost });
+            self.lost.push_back(Lost { packet, stage: 0, why: DropReason::Lost });
             return;
         }
         let size = packet.size();
         let flow = if self.reads_flows { packet.flow() } else { 0 };
         let slot = self.store(Inside { packet, damaged_by: None });
-        self.walk(now, Item { slot, flow, size }, 0);
+        self.walk(now, StagePacket { slot, flow, size }, 0);
     }
 
     /// When [`Pipe::pop`] returns the next packet.
@@ -230,7 +230,7 @@ impl<P: Packet> Pipe<P> {
             let (at, Inside { packet, damaged_by }) = self.earliest(now)?;
             match damaged_by {
                 None => return Some((at, packet)),
-                Some(stage) => self.lost.push_back(Lost { packet, stage: stage as usize, why: Drop::Checksum }),
+                Some(stage) => self.lost.push_back(Lost { packet, stage: stage as usize, why: DropReason::Checksum }),
             }
         }
     }
@@ -252,7 +252,7 @@ impl<P: Packet> Pipe<P> {
     }
 
     /// Passes `item` through the stages from `i` on, as far as it gets without waiting.
-    fn walk(&mut self, at: Instant, item: Item, i: usize) {
+    fn walk(&mut self, at: Instant, item: StagePacket, i: usize) {
         if self.stages.get(i).is_some_and(|placed| placed.pause) {
             self.enqueue(at, item, i);
         } else {
@@ -261,12 +261,12 @@ impl<P: Packet> Pipe<P> {
     }
 
     /// Passes `item` through stage `i` and the following ones.
-    fn pass(&mut self, at: Instant, item: Item, i: usize) {
+    fn pass(&mut self, at: Instant, item: StagePacket, i: usize) {
         let mut at = at;
         let mut i = i;
         while let Some(placed) = self.stages.get_mut(i) {
             let outcome = if !at.is_set() {
-                Outcome::Drop(Drop::Lost) // it would arrive after the end of time, up to which no stage can catch up
+                StageOutcome::Drop(DropReason::Lost) // it would arrive after the end of time, up to which no stage can catch up
             } else if placed.reads_labels {
                 let label = self.packets[item.slot as usize].as_ref().and_then(|inside| inside.packet.label());
                 if let (Some(label), Some((position, runs))) = (label, &mut self.counted)
@@ -279,18 +279,18 @@ impl<P: Packet> Pipe<P> {
                 placed.stage.on_packet(at, item, &mut self.exits)
             };
             match outcome {
-                Outcome::Exit(exit) => {
+                StageOutcome::Exit(exit) => {
                     self.tell(at, item, i);
                     at = exit;
                 }
-                Outcome::Drop(why) => {
+                StageOutcome::Drop(why) => {
                     if let Some(inside) = self.take(item) {
                         self.note_drop(at, &inside, i);
                         self.lost.push_back(Lost { packet: inside.packet, stage: i, why });
                     }
                     return;
                 }
-                Outcome::SeeExits => {
+                StageOutcome::Listed => {
                     self.walk_exits(i);
                     return;
                 }
@@ -314,7 +314,7 @@ impl<P: Packet> Pipe<P> {
     }
 
     /// The router at stage `i` forwards `item`, with a notice of what it has dropped of that flow.
-    fn tell(&mut self, at: Instant, item: Item, i: usize) {
+    fn tell(&mut self, at: Instant, item: StagePacket, i: usize) {
         if let Some(router) = self.routers.get_mut(i).filter(|router| !router.is_silent())
             && let Some(inside) = &mut self.packets[item.slot as usize]
             && let Some(dropped) = inside.notice().and_then(|notice| router.on_forward(at, notice))
@@ -372,7 +372,7 @@ impl<P: Packet> Pipe<P> {
     }
 
     /// `item` waits for `at`: to enter a stage, or, after the last one, to be delivered.
-    fn enqueue(&mut self, at: Instant, item: Item, at_stage: usize) {
+    fn enqueue(&mut self, at: Instant, item: StagePacket, at_stage: usize) {
         self.serial += 1;
         let serial = self.serial;
         if at_stage < self.stages.len() {
@@ -410,7 +410,7 @@ impl<P: Packet> Pipe<P> {
         (self.packets.len() - 1) as u32
     }
 
-    fn take(&mut self, item: Item) -> Option<Inside<P>> {
+    fn take(&mut self, item: StagePacket) -> Option<Inside<P>> {
         self.free.push(item.slot);
         self.packets[item.slot as usize].take()
     }

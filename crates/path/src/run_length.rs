@@ -1,6 +1,6 @@
 //! Runs of packets of the same connection.
 
-use crate::stages::Label;
+use crate::stages::SegmentTag;
 
 /// Runs of packets of the same connection at some point of a path.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -13,7 +13,7 @@ pub struct RunLengths {
 }
 
 impl RunLengths {
-    pub(crate) fn note(&mut self, label: Label) {
+    pub(crate) fn note(&mut self, label: SegmentTag) {
         if label.segment == 0 {
             return;
         }

@@ -1,6 +1,6 @@
 //! Scripts apply to the packets that they select, and to no others.
 
-use reknit_path::{Direction, Label, Packet, Phases, Pipe, Profile};
+use reknit_path::{Direction, Packet, Phases, Pipe, Profile, SegmentTag};
 use reknit_units::{Bytes, Duration, Instant};
 
 /// A transmission of a segment of a flow; segment 0 is a packet without data.
@@ -16,9 +16,9 @@ impl Packet for Sent {
         *self
     }
 
-    fn label(&self) -> Option<Label> {
+    fn label(&self) -> Option<SegmentTag> {
         let Sent(flow, segment, transmission) = *self;
-        Some(Label { flow, segment, transmission })
+        Some(SegmentTag { flow, segment, transmission })
     }
 
     fn flow(&self) -> u32 {

@@ -3,7 +3,7 @@
 use reknit_tcp::Connection;
 use reknit_units::Bytes;
 
-use crate::ends::{End, PerEnd};
+use crate::roles::{PerRole, Role};
 use crate::workload::{Transactions, Workload};
 
 /// More than any run can send.
@@ -47,15 +47,15 @@ impl Application {
     }
 
     /// The end that opens the connection and writes first.
-    pub(crate) fn opener(workload: &Workload) -> End {
+    pub(crate) fn opener(workload: &Workload) -> Role {
         match workload.transactions() {
-            Some(Transactions { request, .. }) if request > Bytes::ZERO => End::Receiver,
-            _ => End::Sender,
+            Some(Transactions { request, .. }) if request > Bytes::ZERO => Role::Receiver,
+            _ => Role::Sender,
         }
     }
 
     /// Begins a transaction.
-    pub(crate) fn begin(&mut self, ends: &mut PerEnd<Connection>) {
+    pub(crate) fn begin(&mut self, ends: &mut PerRole<Connection>) {
         if self.state == TransactionState::Bulk {
             ends.sender.write(self.response);
             return;

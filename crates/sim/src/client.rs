@@ -7,9 +7,9 @@ use reknit_tcp::{Config, Info, State};
 use reknit_units::{Bytes, Duration, Instant};
 
 use crate::application::Application;
-use crate::ends::PerEnd;
 use crate::flow::{Flow, FlowIds};
 use crate::result::{FlowResult, Sample};
+use crate::roles::PerRole;
 use crate::scenario::{FlowSpec, Scenario};
 use crate::tally::Tally;
 use crate::transactions::Transaction;
@@ -36,7 +36,7 @@ pub(crate) struct Client {
     uncounted: u64,
     /// When its last transaction was complete.
     finished: Option<Instant>,
-    configs: PerEnd<Arc<Config>>,
+    configs: PerRole<Arc<Config>>,
     thinking: Stream,
     /// The latest connection that has ended, and its sender's variables.
     last: Option<(u32, Info)>,
@@ -58,7 +58,7 @@ impl Client {
         let phase = StreamId { seed: scenario.seed, stage: STARTS + index, phases: scenario.phases }.phase();
         let spec = FlowSpec { start: spec.start + START_PHASE.mul_f64(phase), ..spec.clone() };
         Client {
-            configs: PerEnd {
+            configs: PerRole {
                 sender: share(spec.sender.configure(base.clone())),
                 receiver: share(spec.receiver.configure(base.clone())),
             },
@@ -147,7 +147,7 @@ impl Client {
 
     /// Takes over the results of its connection `flow`, which has ended, or the run is over.
     pub(crate) fn absorb(&mut self, now: Instant, flow: &Flow) {
-        let PerEnd { sender, receiver } = &flow.ends;
+        let PerRole { sender, receiver } = &flow.ends;
         self.tally.send += sender.send_stats();
         self.tally.receive += *receiver.receive_stats();
         if sender.state() >= State::Established {

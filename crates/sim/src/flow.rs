@@ -3,16 +3,16 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use reknit_path::stages::Drop;
+use reknit_path::stages::DropReason;
 use reknit_tcp::facts::Trigger;
 use reknit_tcp::seams::{Memory, ShownName};
 use reknit_tcp::{Config, Connection, Identity, Segment, SeqNum, State};
 use reknit_units::Instant;
 
 use crate::application::Application;
-use crate::ends::{End, PerEnd};
 use crate::liar::Liar;
 use crate::oracle::Oracle;
+use crate::roles::{PerRole, Role};
 use crate::scenario::FlowSpec;
 use crate::tally::Tally;
 use crate::trace::Datagram;
@@ -24,9 +24,9 @@ pub(crate) struct Flow {
     /// The client of the connection.
     pub(crate) client: u32,
     /// The sender of data, then the receiver.
-    pub(crate) ends: PerEnd<Connection>,
+    pub(crate) ends: PerRole<Connection>,
     /// When each end's next timer is in the simulation's queue.
-    pub(crate) scheduled: PerEnd<Instant>,
+    pub(crate) scheduled: PerRole<Instant>,
     pub(crate) application: Application,
     /// Its transactions are complete and an end has closed; this has been handled.
     pub(crate) done: bool,
@@ -60,23 +60,23 @@ impl Flow {
         now: Instant,
         ids: FlowIds,
         spec: &FlowSpec,
-        configs: &PerEnd<Arc<Config>>,
+        configs: &PerRole<Arc<Config>>,
         application: Application,
     ) -> Flow {
         // Any numbers will do: no decision depends on them.
         let mixed = (ids.seed ^ u64::from(ids.id) << 32).wrapping_mul(0x9e37_79b9_7f4a_7c15);
         let identity = |salt: u64| Identity { isn: SeqNum((mixed >> salt) as u32), timestamp_offset: mixed as u32 };
         let opener = Application::opener(&spec.workload);
-        let end = |end: End, plugins, salt| {
+        let end = |end: Role, plugins, salt| {
             let open = if end == opener { Connection::connect } else { Connection::listen };
             let mut connection = open(now, configs[end].clone(), plugins, identity(salt));
             connection.read_at_once();
             connection.set_secret(mixed);
             connection
         };
-        let ends = PerEnd {
-            sender: end(End::Sender, spec.sender.build(), 16),
-            receiver: end(End::Receiver, spec.receiver.build(), 32),
+        let ends = PerRole {
+            sender: end(Role::Sender, spec.sender.build(), 16),
+            receiver: end(Role::Receiver, spec.receiver.build(), 32),
         };
         Flow {
             id: ids.id,
@@ -84,7 +84,7 @@ impl Flow {
             oracle: ends.sender.needs_loss_reports().then(Box::default),
             liar: spec.lie.map(|lie| Box::new(Liar::new(lie, ids.seed, ids.id))),
             ends,
-            scheduled: PerEnd { sender: Instant::NEVER, receiver: Instant::NEVER },
+            scheduled: PerRole { sender: Instant::NEVER, receiver: Instant::NEVER },
             application,
             done: false,
             truth: Truth::default(),
@@ -94,8 +94,8 @@ impl Flow {
     /// `datagram` has arrived. True if it completes a transaction.
     pub(crate) fn deliver(&mut self, now: Instant, datagram: &Datagram, tally: &mut Tally) -> bool {
         match datagram.from {
-            End::Sender => self.deliver_data(now, datagram, tally),
-            End::Receiver => {
+            Role::Sender => self.deliver_data(now, datagram, tally),
+            Role::Receiver => {
                 self.ends.sender.on_segment(now, &datagram.segment);
                 self.application.on_arrival_at_sender(&mut self.ends.sender);
                 self.check_cuts(tally);
@@ -129,7 +129,7 @@ impl Flow {
     /// Data arrives at a misbehaving receiver: every new byte counts as delivered, in order or not.
     fn deliver_to_liar(&mut self, now: Instant, datagram: &Datagram, tally: &mut Tally) -> bool {
         let Some(liar) = &mut self.liar else { return false };
-        let PerEnd { sender, receiver } = &mut self.ends;
+        let PerRole { sender, receiver } = &mut self.ends;
         let mut arrivals = Vec::new();
         tally.delivered.0 += liar.on_arrival(&datagram.segment, sender.snd_nxt(), &mut arrivals);
         let before = (receiver.received(), receiver.receive_stats().duplicates);
@@ -142,9 +142,9 @@ impl Flow {
     }
 
     /// The segments that are sent instead of `segment` of `end`: only a misbehaving receiver changes it.
-    pub(crate) fn falsify(&mut self, now: Instant, end: End, segment: &Segment, out: &mut Vec<Segment>) {
+    pub(crate) fn tamper(&mut self, now: Instant, end: Role, segment: &Segment, out: &mut Vec<Segment>) {
         match &mut self.liar {
-            Some(liar) if end == End::Receiver => {
+            Some(liar) if end == Role::Receiver => {
                 let info = self.ends.sender.info(now);
                 let in_flight = info.flight_size.0 / info.smss.0;
                 liar.on_departure(segment, self.ends.sender.snd_nxt(), in_flight as u32, out);
@@ -159,9 +159,9 @@ impl Flow {
     }
 
     /// The timers of `end` are due.
-    pub(crate) fn on_timer(&mut self, now: Instant, end: End, tally: &mut Tally) {
+    pub(crate) fn on_timer(&mut self, now: Instant, end: Role, tally: &mut Tally) {
         self.ends[end].on_timer(now);
-        if end == End::Sender {
+        if end == Role::Sender {
             self.check_cuts(tally);
         }
     }
@@ -178,18 +178,18 @@ impl Flow {
         &mut self,
         now: Instant,
         datagram: &Datagram,
-        why: Drop,
+        why: DropReason,
         tally: &mut Tally,
     ) -> Option<Instant> {
         if datagram.copy {
             return None;
         }
-        if datagram.from != End::Sender || datagram.segment.len == 0 {
+        if datagram.from != Role::Sender || datagram.segment.len == 0 {
             tally.lost_acks += 1;
             return None;
         }
         tally.lost += 1;
-        tally.queue_drops += u64::from(why != Drop::Lost);
+        tally.queue_drops += u64::from(why != DropReason::Lost);
         let sender = &self.ends.sender;
         let told_at = self.oracle.as_mut().and_then(|oracle| oracle.on_lost(now, datagram, sender));
         if let Some(position) = sender.position_sent(datagram.segment.seq) {
@@ -236,21 +236,21 @@ impl Flow {
     }
 
     /// Each end starts with what its earlier connections to the other host have kept.
-    pub(crate) fn recall(&mut self, now: Instant, memories: &PerEnd<Memory>) {
+    pub(crate) fn recall(&mut self, now: Instant, memories: &PerRole<Memory>) {
         for (end, connection) in self.ends.iter_mut() {
             connection.recall(now, &memories[end]);
         }
     }
 
     /// Each end keeps something for its next connection to the other host.
-    pub(crate) fn remember(&self, memories: &mut PerEnd<Memory>) {
+    pub(crate) fn remember(&self, memories: &mut PerRole<Memory>) {
         for (end, connection) in self.ends.iter() {
             connection.remember(&mut memories[end]);
         }
     }
 
     /// True if `end` has aborted before the other end had all data.
-    pub(crate) fn has_failed(&self, end: End) -> bool {
+    pub(crate) fn has_failed(&self, end: Role) -> bool {
         !self.application.is_over() && self.ends[end].state() == State::Closed
     }
 

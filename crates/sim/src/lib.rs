@@ -26,7 +26,6 @@
 
 mod application;
 mod client;
-mod ends;
 mod fairness;
 mod file;
 mod flow;
@@ -36,6 +35,7 @@ mod meter;
 mod oracle;
 mod plan;
 mod result;
+mod roles;
 mod scenario;
 mod schema;
 mod shown;
@@ -46,7 +46,6 @@ mod transactions;
 mod waits;
 mod workload;
 
-pub use ends::End;
 pub use fairness::jain;
 pub use file::{MOST_FLOWS, MOST_SEEDS};
 pub use liar::Lie;
@@ -54,10 +53,11 @@ pub use measures::{Measures, TimeMean};
 pub use meter::Meter;
 pub use plan::{FlowSetup, Group, PathSource, Plan, WorkloadShare};
 pub use result::{FlowResult, RunResult, Sample};
+pub use roles::Role;
 pub use scenario::{FlowSpec, Scenario, tcp_config};
 pub use schema::schema;
 pub use shown::Shown;
 pub use simulation::{Interrupted, run, run_traced, run_unless};
-pub use trace::{Datagram, HashTracer, Look, NoTracer, TraceEvent, Tracer, Transmission};
+pub use trace::{Datagram, EndSnapshot, HashTracer, NoTracer, TraceEvent, Tracer, Transmission};
 pub use transactions::{Transaction, TransactionStats};
 pub use workload::{Transactions, Workload};

@@ -11,10 +11,10 @@ use reknit_tcp::{Config, Connection, Identity, State};
 use reknit_units::{Bytes, Duration, Instant};
 use reknit_variants::Composition;
 
-use crate::ends::{End, PerEnd};
 use crate::measures::Measures;
+use crate::roles::{PerRole, Role};
 use crate::scenario::Scenario;
-use crate::trace::{Datagram, Look, TraceEvent, Tracer, Transmission};
+use crate::trace::{Datagram, EndSnapshot, TraceEvent, Tracer, Transmission};
 
 /// The sender's values after the last event.
 #[derive(Clone, Copy, Debug)]
@@ -46,7 +46,7 @@ impl Showing {
     }
 
     /// An end has processed an event.
-    fn on_look(&mut self, now: Instant, look: &Look<'_>, measures: &mut Measures) {
+    fn on_snapshot(&mut self, now: Instant, look: &EndSnapshot<'_>, measures: &mut Measures) {
         self.account(now, measures);
         if look.connection.state() >= State::Established {
             self.numbers.clear();
@@ -70,7 +70,7 @@ struct Watched {
     /// None before the connection is established.
     values: Option<Values>,
     /// At both ends.
-    showing: PerEnd<Showing>,
+    showing: PerRole<Showing>,
     /// Data segments sent because of the current ACK.
     burst: Option<u64>,
     /// Segments whose latest copies were lost.
@@ -125,7 +125,7 @@ impl Meter {
     }
 
     /// Adds the connection if it is new. Its data packets come only after its SYN.
-    fn meet(&mut self, now: Instant, look: &Look<'_>) {
+    fn meet(&mut self, now: Instant, look: &EndSnapshot<'_>) {
         if look.connection.state() != State::SynSent || self.connections.contains_key(&look.flow) {
             return;
         }
@@ -150,7 +150,7 @@ impl Watched {
         Watched {
             group,
             values: None,
-            showing: PerEnd::default(),
+            showing: PerRole::default(),
             burst: None,
             lost: BTreeMap::new(),
             flight: BTreeMap::new(),
@@ -258,31 +258,31 @@ impl Tracer for Meter {
         let (segment, original) = (&datagram.segment, !datagram.copy);
         let data = datagram.transmission.filter(|_| segment.len > 0);
         match (datagram.from, event, data) {
-            (End::Sender, TraceEvent::Sent, Some(carried)) => {
+            (Role::Sender, TraceEvent::Sent, Some(carried)) => {
                 measures.segments += 1;
                 measures.wire += datagram.size();
                 watched.on_data_sent(now, carried, measures);
             }
-            (End::Sender, TraceEvent::Delivered, Some(carried)) if original => watched.on_data_arrived(carried),
-            (End::Sender, TraceEvent::Lost, Some(carried)) if original => watched.on_data_lost(carried),
-            (End::Receiver, TraceEvent::Sent, _) => {
+            (Role::Sender, TraceEvent::Delivered, Some(carried)) if original => watched.on_data_arrived(carried),
+            (Role::Sender, TraceEvent::Lost, Some(carried)) if original => watched.on_data_lost(carried),
+            (Role::Receiver, TraceEvent::Sent, _) => {
                 watched.acks.extend(watched.arrived.drain(..).map(|sent| (datagram.serial, sent)));
             }
-            (End::Receiver, TraceEvent::Delivered, _) if !segment.flags.has(Flags::SYN) => {
+            (Role::Receiver, TraceEvent::Delivered, _) if !segment.flags.has(Flags::SYN) => {
                 watched.on_ack_arrived(now, datagram.serial, measures);
             }
             _ => {}
         }
     }
 
-    fn on_look(&mut self, now: Instant, look: &Look<'_>) {
+    fn on_snapshot(&mut self, now: Instant, look: &EndSnapshot<'_>) {
         self.meet(now, look);
         let Some(watched) = self.connections.get_mut(&look.flow) else { return };
         let measures = &mut self.groups[watched.group];
         let beyond = look.connection.plugin_state_size() - self.base_state;
         measures.reordering_state = measures.reordering_state.max(beyond);
-        watched.showing[look.end].on_look(now, look, measures);
-        if look.end == End::Sender {
+        watched.showing[look.end].on_snapshot(now, look, measures);
+        if look.end == Role::Sender {
             watched.on_sender(now, look.connection, measures);
         }
         if look.connection.state() >= State::TimeWait

@@ -12,11 +12,11 @@ use reknit_variants::algorithm::Choice;
 
 use crate::application::Application;
 use crate::client::Client;
-use crate::ends::{End, PerEnd};
 use crate::flow::{Flow, FlowIds};
 use crate::result::RunResult;
+use crate::roles::{PerRole, Role};
 use crate::scenario::Scenario;
-use crate::trace::{Datagram, Look, NoTracer, TraceEvent, Tracer, Transmission};
+use crate::trace::{Datagram, EndSnapshot, NoTracer, TraceEvent, Tracer, Transmission};
 use crate::transactions::TransactionStats;
 
 /// Runs `scenario`.
@@ -60,7 +60,7 @@ enum Timer {
     /// A sender with an oracle in this slot is told about a loss. The connection may have ended.
     Tell(u32),
     /// An end of the connection in this slot has a deadline. The connection may have ended.
-    Wake(u32, End),
+    Wake(u32, Role),
     /// The time series.
     Sample,
 }
@@ -85,7 +85,7 @@ struct Simulation<T> {
     sample_every: Option<Duration>,
     unfinished: usize,
     /// What the hosts at both ends of the path, which are the same for all flows, remember of finished connections.
-    memories: PerEnd<Memory>,
+    memories: PerRole<Memory>,
     /// By group.
     transactions: Vec<TransactionStats>,
     /// True if anyone needs to know what packets carry.
@@ -140,7 +140,7 @@ impl<T: Tracer> Simulation<T> {
             reverse,
             timers,
             sample_every: scenario.sample_every.filter(|interval| !interval.is_zero()),
-            memories: PerEnd::default(),
+            memories: PerRole::default(),
             transactions: vec![TransactionStats::default(); groups],
             packets: 0,
             events: 0,
@@ -163,9 +163,9 @@ impl<T: Tracer> Simulation<T> {
         if timer == next {
             self.fire();
         } else if forward == next {
-            self.deliver(End::Sender);
+            self.deliver(Role::Sender);
         } else {
-            self.deliver(End::Receiver);
+            self.deliver(Role::Receiver);
         }
         true
     }
@@ -191,11 +191,11 @@ impl<T: Tracer> Simulation<T> {
     }
 
     /// Delivers everything that `from` sent and that arrives now.
-    fn deliver(&mut self, from: End) {
+    fn deliver(&mut self, from: Role) {
         loop {
             let pipe = match from {
-                End::Sender => &mut self.forward,
-                End::Receiver => &mut self.reverse,
+                Role::Sender => &mut self.forward,
+                Role::Receiver => &mut self.reverse,
             };
             let Some((_, datagram)) = pipe.pop(self.now) else { break };
             self.tracer.on_packet(self.now, TraceEvent::Delivered, &datagram);
@@ -292,7 +292,7 @@ impl<T: Tracer> Simulation<T> {
     }
 
     /// Handles the state of the connection in `slot`, after an event at its `end`.
-    fn settle(&mut self, slot: u32, end: End) {
+    fn settle(&mut self, slot: u32, end: Role) {
         let Some(flow) = &mut self.flows[slot as usize] else { return };
         let client = &mut self.clients[flow.client as usize];
         if !flow.done && flow.is_done() {
@@ -315,7 +315,7 @@ impl<T: Tracer> Simulation<T> {
         }
     }
 
-    fn wake(&mut self, slot: u32, end: End) {
+    fn wake(&mut self, slot: u32, end: Role) {
         let Some(flow) = &mut self.flows[slot as usize] else { return };
         if flow.scheduled[end] != self.now {
             return; // replaced by an earlier one
@@ -330,16 +330,16 @@ impl<T: Tracer> Simulation<T> {
     fn tell(&mut self, slot: u32) {
         let Some(flow) = &mut self.flows[slot as usize] else { return };
         flow.tell(self.now);
-        self.collect(slot, End::Sender);
-        self.settle(slot, End::Sender);
+        self.collect(slot, Role::Sender);
+        self.settle(slot, Role::Sender);
     }
 
     /// Sends what the end wants to send, and schedules its next timer.
-    fn collect(&mut self, slot: u32, end: End) {
+    fn collect(&mut self, slot: u32, end: Role) {
         let Some(flow) = &mut self.flows[slot as usize] else { return };
         let pipe = match end {
-            End::Sender => &mut self.forward,
-            End::Receiver => &mut self.reverse,
+            Role::Sender => &mut self.forward,
+            Role::Receiver => &mut self.reverse,
         };
         let mut send = |flow: &Flow, segment: Segment| {
             let transmission = if self.labels { carried(&flow.ends[end], &segment) } else { None };
@@ -353,7 +353,7 @@ impl<T: Tracer> Simulation<T> {
             match flow.ends[end].poll(self.now) {
                 Output::Send(segment) if flow.has_liar() => {
                     let mut lies = Vec::new();
-                    flow.falsify(self.now, end, &segment, &mut lies);
+                    flow.tamper(self.now, end, &segment, &mut lies);
                     for lie in &lies {
                         send(flow, *lie);
                     }
@@ -372,7 +372,7 @@ impl<T: Tracer> Simulation<T> {
         }
         if T::WATCHES {
             let connection = &flow.ends[end];
-            self.tracer.on_look(self.now, &Look { flow: flow.id, client: flow.client, end, connection });
+            self.tracer.on_snapshot(self.now, &EndSnapshot { flow: flow.id, client: flow.client, end, connection });
         }
         self.collect_lost();
     }

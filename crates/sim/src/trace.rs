@@ -2,14 +2,14 @@
 
 use std::net::{Ipv4Addr, SocketAddr};
 
-use reknit_path::{DropRange, Label, Notice, Packet, flow_hash};
+use reknit_path::{DropRange, Notice, Packet, SegmentTag, flow_hash};
 use reknit_tcp::experiment::Dropped;
 use reknit_tcp::scoreboard::Cause;
 use reknit_tcp::seams::ShownName;
 use reknit_tcp::{Connection, Segment, SeqNum};
 use reknit_units::{Bytes, Instant};
 
-use crate::ends::End;
+use crate::roles::Role;
 use crate::transactions::Transaction;
 
 /// Bytes of an IPv4 header without options.
@@ -34,7 +34,7 @@ pub struct Datagram {
     /// The connection.
     pub flow: u32,
     /// The end that sent it.
-    pub from: End,
+    pub from: Role,
     /// True for a copy that the network made.
     pub copy: bool,
     /// The number of packets sent in the run before it. Copies have the number of the original.
@@ -52,8 +52,8 @@ impl Datagram {
         let sender = SocketAddr::from((Ipv4Addr::new(10, 0, (self.flow / 20_000) as u8, 1), port));
         let receiver = SocketAddr::from((Ipv4Addr::new(10, 0, 0, 2), 5001));
         match self.from {
-            End::Sender => [sender, receiver],
-            End::Receiver => [receiver, sender],
+            Role::Sender => [sender, receiver],
+            Role::Receiver => [receiver, sender],
         }
     }
 }
@@ -67,9 +67,9 @@ impl Packet for Datagram {
         Datagram { copy: true, ..*self }
     }
 
-    fn label(&self) -> Option<Label> {
+    fn label(&self) -> Option<SegmentTag> {
         let (segment, transmission) = self.transmission.map_or((0, 0), |t| (u64::from(t.segment), t.number));
-        Some(Label { flow: self.flow, segment, transmission })
+        Some(SegmentTag { flow: self.flow, segment, transmission })
     }
 
     fn flow(&self) -> u32 {
@@ -106,18 +106,18 @@ pub enum TraceEvent {
 
 /// One end of a connection after it has processed an event and sent its response.
 #[derive(Clone, Copy, Debug)]
-pub struct Look<'a> {
+pub struct EndSnapshot<'a> {
     /// The connection.
     pub flow: u32,
     /// The flow of the scenario that it belongs to.
     pub client: u32,
     /// The end.
-    pub end: End,
+    pub end: Role,
     /// The connection's state at that end.
     pub connection: &'a Connection,
 }
 
-impl Look<'_> {
+impl EndSnapshot<'_> {
     /// Calls `show` for each number that plug-ins at this end show: those of the sender's seams at the sender of data, those
     /// of the receiver's seams at its receiver.
     pub fn show(&self, show: &mut dyn FnMut(ShownName, f64)) {
@@ -137,7 +137,7 @@ pub trait Tracer {
     fn on_transaction(&mut self, _transaction: &Transaction) {}
 
     /// An end has processed an event. Called only for tracers that watch.
-    fn on_look(&mut self, _now: Instant, _look: &Look<'_>) {}
+    fn on_snapshot(&mut self, _now: Instant, _look: &EndSnapshot<'_>) {}
 
     /// The warm-up is over: counts restart.
     fn on_warm(&mut self, _now: Instant) {}

@@ -7,7 +7,7 @@
 use proptest::prelude::*;
 use proptest::test_runner::{Config as Runner, RngAlgorithm, TestCaseError, TestRng, TestRunner};
 use reknit_tcp::Config;
-use reknit_tcp::experiment::{AckOrdinal, Dropped, Experiment};
+use reknit_tcp::experiment::{AckOrdinal, Dropped, ExperimentalOption};
 use reknit_tcp::seams::Seam;
 use reknit_tcp::segment::{Flags, SackBlock, SackBlocks, Timestamps};
 use reknit_tcp::{Segment, SeqNum, State};
@@ -144,14 +144,14 @@ impl Word {
             let [high, middle, low] = [any[n], any[n + 1], any[n + 2]];
             SeqNum(at.peer.wrapping_add(u32::from_be_bytes([high & 1, middle & low, middle, low])))
         };
-        let experiment = Experiment {
+        let experiment = ExperimentalOption {
             retransmitted: says(0).then_some(any[0] < 100),
             transmission: says(1).then_some(u16::from_be_bytes([any[1], any[10]])),
             ack_ordinal: says(2).then_some(AckOrdinal { repetition: any[10], overtaken: any[11] < 100 }),
             dropped: says(3).then_some(Dropped { lowest: number(4), highest: number(7) }),
             reordered: says(4).then_some(any[7] < 100),
             dup_thresh: says(5).then_some(any[8]),
-            ..Experiment::default()
+            ..ExperimentalOption::default()
         };
         let mut sack = SackBlocks::EMPTY;
         for &(left, len) in &self.sack {

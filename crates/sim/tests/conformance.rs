@@ -385,7 +385,7 @@ impl Baseline {
                 segment.options.mss = None;
                 segment.window = 0;
             }
-            segment.options.experiment = reknit_tcp::experiment::Experiment::default();
+            segment.options.experiment = reknit_tcp::experiment::ExperimentalOption::default();
         }
         record
     }

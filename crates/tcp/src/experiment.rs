@@ -160,7 +160,7 @@ impl Dropped {
 
 /// The experimental option of one segment. Each field is a sub-option: one byte of type, then its content.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct Experiment {
+pub struct ExperimentalOption {
     /// On a SYN: what is offered. Type 0, one byte.
     pub features: Option<Features>,
     /// With data: this is a retransmission. On an ACK: what the acknowledged segment said. Type 1, one byte.
@@ -178,10 +178,11 @@ pub struct Experiment {
     pub dup_thresh: Option<u8>,
 }
 
-impl Experiment {
+impl ExperimentalOption {
     /// The option's length on the wire, padded to whole 32-bit words; 0 if it is empty.
     pub fn wire_len(&self) -> usize {
-        let Experiment { features, retransmitted, transmission, ack_ordinal, dropped, reordered, dup_thresh } = self;
+        let ExperimentalOption { features, retransmitted, transmission, ack_ordinal, dropped, reordered, dup_thresh } =
+            self;
         let field = |present: bool, len: usize| if present { 1 + len } else { 0 };
         padded(
             field(features.is_some(), 1)
@@ -196,7 +197,7 @@ impl Experiment {
 
     /// True if it has no fields, so that the segment does not need the option.
     pub fn is_empty(&self) -> bool {
-        *self == Experiment::default()
+        *self == ExperimentalOption::default()
     }
 }
 
@@ -207,22 +208,25 @@ mod tests {
     #[test]
     fn space_is_reserved_for_all_fields() {
         let all = Features::RESENT | Features::ORDINALS | Features::DROPS | Features::DUP_THRESH | Features::REPEATS;
-        let data = Experiment {
+        let data = ExperimentalOption {
             retransmitted: Some(true),
             transmission: Some(1),
             dropped: Some(Dropped { lowest: SeqNum(1), highest: SeqNum(2) }),
-            ..Experiment::default()
+            ..ExperimentalOption::default()
         };
-        let ack = Experiment {
+        let ack = ExperimentalOption {
             retransmitted: Some(false),
             ack_ordinal: Some(AckOrdinal { repetition: 1, overtaken: false }),
             reordered: Some(true),
             dup_thresh: Some(9),
-            ..Experiment::default()
+            ..ExperimentalOption::default()
         };
         assert_eq!((data.wire_len(), all.data_len()), (20, 20));
         assert_eq!((ack.wire_len(), all.ack_len()), (16, 16));
-        assert_eq!(Features::NONE.data_len() + Features::REPEATS.ack_len() + Experiment::default().wire_len(), 0);
+        assert_eq!(
+            Features::NONE.data_len() + Features::REPEATS.ack_len() + ExperimentalOption::default().wire_len(),
+            0
+        );
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use reknit_units::{Bytes, Duration, Instant, Rate, Segments};
 
 use crate::config::Config;
-use crate::experiment::{Experiment, Features};
+use crate::experiment::{ExperimentalOption, Features};
 use crate::scoreboard::{Duplicate, Scoreboard, SegId};
 use crate::seq::Offset;
 
@@ -212,7 +212,7 @@ pub struct AckFacts<'a> {
     /// ECN echo.
     pub ece: bool,
     /// The experimental option.
-    pub experiment: Experiment,
+    pub experiment: ExperimentalOption,
     /// The reordering that this ACK reveals.
     pub reordering: Option<Reordering>,
     /// RTT of the newest of the newly delivered segments that were sent only once.
@@ -343,7 +343,7 @@ pub enum Spurious {
 
 /// A change in the sender's loss recovery. Every plug-in of the sender is notified of each.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Turn {
+pub enum RecoveryEvent {
     /// Fast recovery begins.
     EnterRecovery,
     /// Fast recovery, or the time after a timeout, ends normally.

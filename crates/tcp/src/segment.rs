@@ -3,7 +3,7 @@
 use std::fmt;
 use std::ops::{BitOr, BitOrAssign};
 
-use crate::experiment::Experiment;
+use crate::experiment::ExperimentalOption;
 use crate::seq::SeqNum;
 
 /// The control bits of a header (RFC 9293 §3.1).
@@ -170,7 +170,7 @@ pub struct Options {
     /// Selective acknowledgment; the first block may be a DSACK (RFC 2883).
     pub sack: SackBlocks,
     /// The experimental option.
-    pub experiment: Experiment,
+    pub experiment: ExperimentalOption,
 }
 
 impl Options {

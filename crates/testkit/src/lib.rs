@@ -14,7 +14,7 @@ pub mod peer;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use reknit_tcp::experiment::{Experiment, Features};
+use reknit_tcp::experiment::{ExperimentalOption, Features};
 use reknit_tcp::seams::Plugins;
 use reknit_tcp::segment::{Flags, SackBlock, SackBlocks, Timestamps};
 use reknit_tcp::{Config, Connection, Identity, Info, Output, Segment, SeqNum};
@@ -72,7 +72,7 @@ pub struct Ack {
     /// ECN echo.
     pub ece: bool,
     /// The experimental option.
-    pub experiment: Experiment,
+    pub experiment: ExperimentalOption,
     /// True if the receive window is closed.
     pub closed: bool,
 }
@@ -308,7 +308,7 @@ impl TestSender {
     ///
     /// # Panics
     /// If the packet accounting is wrong afterwards.
-    pub fn peer_sends(&mut self, n: u32, experiment: Experiment) -> Vec<Segment> {
+    pub fn peer_sends(&mut self, n: u32, experiment: ExperimentalOption) -> Vec<Segment> {
         let mut segment = Segment {
             seq: SeqNum(PEER_ISN).plus(1).plus((n - 1) * SMSS as u32),
             ack: SeqNum(self.isn).plus(1).plus((u64::from(self.cum) * SMSS) as u32),

@@ -9,7 +9,7 @@ mod common;
 
 use std::collections::BTreeMap;
 
-use reknit_tcp::facts::{AckFacts, Context, LostSegment, Turn, Window};
+use reknit_tcp::facts::{AckFacts, Context, LostSegment, RecoveryEvent, Window};
 use reknit_tcp::seams::{CongestionControl, CongestionControlTraits, Pacing, Plugin, Reduction};
 use reknit_tcp::{Config, Connection, Segment};
 use reknit_units::{Bytes, Duration, Instant, Segments};
@@ -83,8 +83,8 @@ impl CongestionControl for Held {
 }
 
 impl Plugin for Held {
-    fn on_turn(&mut self, cx: &Context<'_>, turn: Turn) {
-        self.inner.on_turn(cx, turn);
+    fn on_recovery_event(&mut self, cx: &Context<'_>, event: RecoveryEvent) {
+        self.inner.on_recovery_event(cx, event);
     }
 }
 

@@ -6,7 +6,7 @@
 
 use etherparse::{NetSlice, PacketHeaders, SlicedPacket, TransportSlice};
 use reknit_tcp::SeqNum;
-use reknit_tcp::experiment::{AckOrdinal, Dropped, EXPERIMENT_ID, Experiment, Features, HEADER_LEN, KIND};
+use reknit_tcp::experiment::{AckOrdinal, Dropped, EXPERIMENT_ID, ExperimentalOption, Features, HEADER_LEN, KIND};
 
 use crate::kind;
 use crate::packet::{Decoded, RawOptions};
@@ -23,7 +23,7 @@ mod field {
 }
 
 /// Appends the option to `raw`, preceded by NOPs so that it ends at a word boundary. Appends nothing if it is empty.
-pub(crate) fn append(experiment: &Experiment, raw: &mut Vec<u8>) {
+pub(crate) fn append(experiment: &ExperimentalOption, raw: &mut Vec<u8>) {
     if experiment.is_empty() {
         return;
     }
@@ -36,8 +36,9 @@ pub(crate) fn append(experiment: &Experiment, raw: &mut Vec<u8>) {
     raw.extend(option);
 }
 
-fn append_fields(experiment: &Experiment, option: &mut Vec<u8>) {
-    let Experiment { features, retransmitted, transmission, ack_ordinal, dropped, reordered, dup_thresh } = *experiment;
+fn append_fields(experiment: &ExperimentalOption, option: &mut Vec<u8>) {
+    let ExperimentalOption { features, retransmitted, transmission, ack_ordinal, dropped, reordered, dup_thresh } =
+        *experiment;
     if let Some(features) = features {
         option.extend([field::FEATURES, features.bits()]);
     }
@@ -73,8 +74,8 @@ fn dropped_from_wire(content: &[u8]) -> Option<Dropped> {
 }
 
 /// Parses an option of kind [`KIND`], including kind and length. None if it belongs to another experiment.
-pub(crate) fn read(option: &[u8]) -> Option<Experiment> {
-    let mut experiment = Experiment::default();
+pub(crate) fn read(option: &[u8]) -> Option<ExperimentalOption> {
+    let mut experiment = ExperimentalOption::default();
     for (_, field) in fields(option)? {
         match *field {
             [field::FEATURES, bits] => experiment.features = Some(Features::from_bits(bits)),
@@ -168,18 +169,18 @@ mod tests {
     const DROPPED: Dropped = Dropped { lowest: SeqNum(u32::MAX - 5), highest: SeqNum(1455) };
 
     /// Each field alone, and every combination of two fields.
-    fn samples() -> Vec<Experiment> {
-        let one = Experiment::default();
+    fn samples() -> Vec<ExperimentalOption> {
+        let one = ExperimentalOption::default();
         let alone = [
-            Experiment { features: Some(Features::RESENT | Features::REPEATS), ..one },
-            Experiment { retransmitted: Some(true), ..one },
-            Experiment { transmission: Some(0xfffe), ..one },
-            Experiment { ack_ordinal: Some(ORDINAL), ..one },
-            Experiment { dropped: Some(DROPPED), ..one },
-            Experiment { reordered: Some(false), ..one },
-            Experiment { dup_thresh: Some(64), ..one },
+            ExperimentalOption { features: Some(Features::RESENT | Features::REPEATS), ..one },
+            ExperimentalOption { retransmitted: Some(true), ..one },
+            ExperimentalOption { transmission: Some(0xfffe), ..one },
+            ExperimentalOption { ack_ordinal: Some(ORDINAL), ..one },
+            ExperimentalOption { dropped: Some(DROPPED), ..one },
+            ExperimentalOption { reordered: Some(false), ..one },
+            ExperimentalOption { dup_thresh: Some(64), ..one },
         ];
-        let both = |a: Experiment, b: Experiment| Experiment {
+        let both = |a: ExperimentalOption, b: ExperimentalOption| ExperimentalOption {
             features: a.features.or(b.features),
             retransmitted: a.retransmitted.or(b.retransmitted),
             transmission: a.transmission.or(b.transmission),
@@ -188,7 +189,7 @@ mod tests {
             reordered: a.reordered.or(b.reordered),
             dup_thresh: a.dup_thresh.or(b.dup_thresh),
         };
-        let mut samples = vec![Experiment::default(), alone.into_iter().fold(one, both)];
+        let mut samples = vec![ExperimentalOption::default(), alone.into_iter().fold(one, both)];
         samples.extend(alone.iter().flat_map(|a| alone.iter().map(|b| both(*a, *b))));
         samples
     }
@@ -198,7 +199,7 @@ mod tests {
         Endpoints { source: a.parse().unwrap(), destination: b.parse().unwrap() }
     }
 
-    fn segment(experiment: Experiment) -> Segment {
+    fn segment(experiment: ExperimentalOption) -> Segment {
         let timestamps = Some(Timestamps { val: 7, ecr: 9 });
         let options = Options { timestamps, experiment, ..Options::default() };
         Segment { seq: SeqNum(77), flags: Flags::ACK, len: 5, options, ..Segment::default() }
@@ -222,11 +223,11 @@ mod tests {
         let mut sack = SackBlocks::EMPTY;
         sack.push(SackBlock { left: SeqNum(1), right: SeqNum(2) });
         let timestamps = Some(Timestamps { val: 7, ecr: 9 });
-        let experiment = Experiment {
+        let experiment = ExperimentalOption {
             retransmitted: Some(true),
             ack_ordinal: Some(ORDINAL),
             reordered: Some(true),
-            ..Experiment::default()
+            ..ExperimentalOption::default()
         };
         let segment = Segment {
             flags: Flags::ACK,
@@ -240,11 +241,12 @@ mod tests {
 
     #[test]
     fn the_bytes_are_as_rfc_6994_specifies() {
-        let experiment = Experiment { transmission: Some(0x1234), dup_thresh: Some(9), ..Experiment::default() };
+        let experiment =
+            ExperimentalOption { transmission: Some(0x1234), dup_thresh: Some(9), ..ExperimentalOption::default() };
         let mut raw = Vec::new();
         append(&experiment, &mut raw);
         assert_eq!(raw, [1, 1, 1, 253, 9, 0x52, 0x52, 2, 0x12, 0x34, 6, 9]);
-        append(&Experiment::default(), &mut raw);
+        append(&ExperimentalOption::default(), &mut raw);
         assert_eq!(raw.len(), 12);
     }
 
@@ -252,12 +254,12 @@ mod tests {
     fn another_experiment_is_ignored() {
         assert_eq!(read(&[KIND, 6, 0x52, 0x53, 1, 1]), None);
         assert_eq!(read(&[KIND, 3, 0x52]), None);
-        assert_eq!(read(&[KIND, 4, 0x52, 0x52]), Some(Experiment::default()));
+        assert_eq!(read(&[KIND, 4, 0x52, 0x52]), Some(ExperimentalOption::default()));
     }
 
     #[test]
     fn fields_before_an_invalid_one_are_read() {
-        let expected = Experiment { retransmitted: Some(true), ..Experiment::default() };
+        let expected = ExperimentalOption { retransmitted: Some(true), ..ExperimentalOption::default() };
         for broken in [&[99, 1, 1][..], &[2, 1], &[4, 1, 2, 3, 4, 5, 6, 7], &[6]] {
             let option = [&[KIND, 0, 0x52, 0x52, 1, 1], broken].concat();
             assert_eq!(read(&option), Some(expected), "{broken:?}");
@@ -286,7 +288,10 @@ mod tests {
                 let has_room = experiment.dropped.is_some();
                 assert_eq!(set_dropped(&mut packet, other), has_room);
                 let dropped = experiment.dropped.map(|_| other);
-                assert_eq!(Decoded::read(&packet).unwrap().segment, segment(Experiment { dropped, ..experiment }));
+                assert_eq!(
+                    Decoded::read(&packet).unwrap().segment,
+                    segment(ExperimentalOption { dropped, ..experiment })
+                );
                 assert!(has_room || packet == before);
             }
         }
@@ -296,7 +301,7 @@ mod tests {
     fn a_router_keeps_reserved_bits_in_the_checksum() {
         for (v6, tcp) in [(false, 20), (true, 40)] {
             let mut packet = Vec::new();
-            let experiment = Experiment { dropped: Some(DROPPED), ..Experiment::default() };
+            let experiment = ExperimentalOption { dropped: Some(DROPPED), ..ExperimentalOption::default() };
             encode(endpoints(v6), &segment(experiment), b"hello", &mut packet);
             packet[tcp + 12] |= 0x0e;
             let sum = checksum(&packet).unwrap();
@@ -312,7 +317,7 @@ mod tests {
         let mut packet = Vec::new();
         encode(
             endpoints(false),
-            &segment(Experiment { dropped: Some(DROPPED), ..Experiment::default() }),
+            &segment(ExperimentalOption { dropped: Some(DROPPED), ..ExperimentalOption::default() }),
             b"hello",
             &mut packet,
         );

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use clap::ValueEnum;
 use reknit_compare::{CompareOptions, Comparison, Experiment, Job, names};
-use reknit_sim::{End, MOST_SEEDS, PathSource, RunResult, run_unless};
+use reknit_sim::{MOST_SEEDS, PathSource, Role, RunResult, run_unless};
 
 use crate::capture::{self, CaptureTracer};
 use crate::scenario_args::SimulationArgs;
@@ -131,7 +131,7 @@ fn simulate(
     let path = (paths > 1).then_some(job.scenario.profile.name.as_str());
     let variant = (experiment.variants.len() > 1).then_some(experiment.variants[variant].name.as_str());
     let file = capture_name(file, path, variant);
-    let side = if args.pcap_side == Side::Sender { End::Sender } else { End::Receiver };
+    let side = if args.pcap_side == Side::Sender { Role::Sender } else { Role::Receiver };
     let failed = |error: std::io::Error| Failure::of_file(file.display(), &error);
     let tracer = CaptureTracer::create(&file, side).map_err(failed)?;
     let Ok((result, tracer)) = run_unless(&job.scenario, tracer, stop) else { return Ok(None) };

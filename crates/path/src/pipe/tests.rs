@@ -207,7 +207,7 @@ fn a_corrupted_packet_takes_time_and_is_lost_on_arrival() {
     assert_eq!((pipe.len(), pipe.pop_lost().is_none(), pipe.next_at()), (2, true, at(11)));
     assert_eq!(pipe.pop(at(11)), None);
     let lost = pipe.pop_lost().unwrap();
-    assert_eq!((lost.packet, lost.stage, lost.why), (Numbered(1), 0, Drop::Checksum));
+    assert_eq!((lost.packet, lost.stage, lost.why), (Numbered(1), 0, DropReason::Checksum));
     assert!(pipe.pop_lost().is_none());
     // The copy after it is also corrupted.
     assert_eq!((pipe.pop(at(12)), pipe.pop_lost().is_some(), pipe.is_empty()), (None, true, true));

@@ -6,7 +6,7 @@ use std::fmt;
 use reknit_units::{Duration, Instant, Share};
 use serde::Deserialize;
 
-use super::{Drop, Exits, Item, Outcome, Parameters, Spec, Stage};
+use super::{DropReason, Exits, Parameters, Spec, Stage, StageOutcome, StagePacket};
 use crate::random::{Stream, StreamId};
 
 /// Parameters.
@@ -59,11 +59,11 @@ struct Persistent {
 }
 
 impl Stage for Persistent {
-    fn on_packet(&mut self, at: Instant, _item: Item, _exits: &mut Exits) -> Outcome {
+    fn on_packet(&mut self, at: Instant, _item: StagePacket, _exits: &mut Exits) -> StageOutcome {
         let mut failed = 0;
         while self.failures.chance(self.spec.probability.get()) {
             if failed == self.spec.retries {
-                return Outcome::Drop(Drop::Lost);
+                return StageOutcome::Drop(DropReason::Lost);
             }
             failed += 1;
         }
@@ -72,7 +72,7 @@ impl Stage for Persistent {
             exit = exit.max(self.last);
             self.last = exit;
         }
-        Outcome::Exit(exit)
+        StageOutcome::Exit(exit)
     }
 
     fn reorders(&self) -> bool {

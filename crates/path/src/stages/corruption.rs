@@ -8,7 +8,7 @@ use std::fmt;
 use reknit_units::{Instant, Share};
 use serde::Deserialize;
 
-use super::{Exits, Item, Outcome, Parameters, Spec, Stage};
+use super::{Exits, Parameters, Spec, Stage, StageOutcome, StagePacket};
 use crate::random::{Stream, StreamId};
 
 /// Parameters.
@@ -43,12 +43,12 @@ struct Corrupting {
 }
 
 impl Stage for Corrupting {
-    fn on_packet(&mut self, at: Instant, item: Item, exits: &mut Exits) -> Outcome {
+    fn on_packet(&mut self, at: Instant, item: StagePacket, exits: &mut Exits) -> StageOutcome {
         if !self.selection.chance(self.spec.probability.get()) {
-            return Outcome::Exit(at);
+            return StageOutcome::Exit(at);
         }
         exits.push(at, item);
         exits.damage(self.bits.bits());
-        Outcome::SeeExits
+        StageOutcome::Listed
     }
 }

@@ -6,7 +6,7 @@ use std::fmt;
 use reknit_units::{Instant, Share};
 use serde::Deserialize;
 
-use super::{Exits, Item, Outcome, Parameters, Spec, Stage};
+use super::{Exits, Parameters, Spec, Stage, StageOutcome, StagePacket};
 use crate::random::{Stream, StreamId, Variate};
 
 /// Parameters.
@@ -49,12 +49,12 @@ struct Delayed {
 }
 
 impl Stage for Delayed {
-    fn on_packet(&mut self, at: Instant, _item: Item, _exits: &mut Exits) -> Outcome {
+    fn on_packet(&mut self, at: Instant, _item: StagePacket, _exits: &mut Exits) -> StageOutcome {
         if self.selection.chance(self.spec.probability.get()) {
             self.held_up += 1;
-            Outcome::Exit(at + self.spec.extra.draw(&mut self.length))
+            StageOutcome::Exit(at + self.spec.extra.draw(&mut self.length))
         } else {
-            Outcome::Exit(at)
+            StageOutcome::Exit(at)
         }
     }
 

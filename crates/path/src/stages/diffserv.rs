@@ -7,7 +7,7 @@ use reknit_config::KeyError;
 use reknit_units::{Bytes, Capacity, Duration, Instant, Rate, Segments, Share};
 use serde::Deserialize;
 
-use super::{Exits, Item, Link, Outcome, Parameters, Server, Spec, Stage};
+use super::{Exits, Link, Parameters, Server, Spec, Stage, StageOutcome, StagePacket};
 use crate::error::positive;
 use crate::random::{Stream, StreamId};
 
@@ -121,12 +121,12 @@ impl Marking {
 }
 
 impl Stage for Marking {
-    fn on_packet(&mut self, at: Instant, item: Item, _exits: &mut Exits) -> Outcome {
+    fn on_packet(&mut self, at: Instant, item: StagePacket, _exits: &mut Exits) -> StageOutcome {
         self.serve_others(at);
         let queue = if self.is_in_profile(at, item.size) { &mut self.priority } else { &mut self.best_effort };
         match queue.pass(at, item.size) {
-            Ok(exit) => Outcome::Exit(exit),
-            Err(drop) => Outcome::Drop(drop),
+            Ok(exit) => StageOutcome::Exit(exit),
+            Err(drop) => StageOutcome::Drop(drop),
         }
     }
 

@@ -8,7 +8,7 @@ use reknit_config::KeyError;
 use reknit_units::{Duration, Instant, Share};
 use serde::{Deserialize, Serialize};
 
-use super::{Exits, Item, Outcome, Parameters, Spec, Stage};
+use super::{Exits, Parameters, Spec, Stage, StageOutcome, StagePacket};
 use crate::random::{Stream, StreamId};
 
 /// Parameters.
@@ -70,7 +70,7 @@ impl Parameters for Displace {
 
 #[derive(Clone, Copy, Debug)]
 struct Held {
-    item: Item,
+    item: StagePacket,
     /// The number of packets that still have to pass.
     passes: u32,
     release: Instant,
@@ -100,16 +100,16 @@ impl Displaced {
 }
 
 impl Stage for Displaced {
-    fn on_packet(&mut self, at: Instant, item: Item, exits: &mut Exits) -> Outcome {
+    fn on_packet(&mut self, at: Instant, item: StagePacket, exits: &mut Exits) -> StageOutcome {
         // An arrival may be known before its time; packets that must leave earlier leave first.
         self.on_timer(at, exits);
         if self.is_selected() {
             self.delayed += 1;
             self.held.push_back(Held { item, passes: self.spec.positions, release: at + self.spec.release });
-            return Outcome::SeeExits;
+            return StageOutcome::Listed;
         }
         if self.held.is_empty() && exits.is_empty() {
-            return Outcome::Exit(at);
+            return StageOutcome::Exit(at);
         }
         exits.push(at, item);
         for held in &mut self.held {
@@ -119,7 +119,7 @@ impl Stage for Displaced {
             exits.push(at, held.item);
             self.held.pop_front();
         }
-        Outcome::SeeExits
+        StageOutcome::Listed
     }
 
     fn reorders(&self) -> bool {

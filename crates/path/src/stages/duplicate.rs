@@ -5,7 +5,7 @@ use std::fmt;
 use reknit_units::{Duration, Instant, Share};
 use serde::Deserialize;
 
-use super::{Exits, Item, Outcome, Parameters, Spec, Stage};
+use super::{Exits, Parameters, Spec, Stage, StageOutcome, StagePacket};
 use crate::random::{Stream, StreamId, Variate};
 
 /// Parameters.
@@ -47,13 +47,13 @@ struct Duplicated {
 }
 
 impl Stage for Duplicated {
-    fn on_packet(&mut self, at: Instant, item: Item, exits: &mut Exits) -> Outcome {
+    fn on_packet(&mut self, at: Instant, item: StagePacket, exits: &mut Exits) -> StageOutcome {
         if !self.selection.chance(self.spec.probability.get()) {
-            return Outcome::Exit(at);
+            return StageOutcome::Exit(at);
         }
         exits.push(at, item);
         exits.push_copy(at + self.spec.extra.draw(&mut self.length), item);
-        Outcome::SeeExits
+        StageOutcome::Listed
     }
 
     fn reorders(&self) -> bool {

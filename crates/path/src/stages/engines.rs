@@ -7,7 +7,7 @@ use reknit_config::KeyError;
 use reknit_units::{Duration, Instant, Share};
 use serde::Deserialize;
 
-use super::{Exits, Item, Outcome, Parameters, Spec, Stage};
+use super::{Exits, Parameters, Spec, Stage, StageOutcome, StagePacket};
 use crate::random::{Stream, StreamId, Variate};
 
 /// Parameters.
@@ -78,13 +78,13 @@ struct Pool {
 }
 
 impl Stage for Pool {
-    fn on_packet(&mut self, at: Instant, _item: Item, _exits: &mut Exits) -> Outcome {
+    fn on_packet(&mut self, at: Instant, _item: StagePacket, _exits: &mut Exits) -> StageOutcome {
         let slow = self.selection.chance(self.spec.slow.get());
         let service = if slow { self.spec.slow_service } else { self.spec.service };
         let service = service.draw(&mut self.times);
         let idlest = self.free_at.iter_mut().min().expect("there is an engine");
         *idlest = at.max(*idlest) + service;
-        Outcome::Exit(*idlest)
+        StageOutcome::Exit(*idlest)
     }
 
     fn reorders(&self) -> bool {

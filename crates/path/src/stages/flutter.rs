@@ -7,7 +7,7 @@ use reknit_config::KeyError;
 use reknit_units::{Duration, Instant};
 use serde::Deserialize;
 
-use super::{Exits, Item, Link, Outcome, Parameters, Spec, Stage};
+use super::{Exits, Link, Parameters, Spec, Stage, StageOutcome, StagePacket};
 use crate::error::periods;
 use crate::random::{Stream, StreamId, Variate};
 
@@ -76,14 +76,14 @@ impl Fluttering {
 }
 
 impl Stage for Fluttering {
-    fn on_packet(&mut self, at: Instant, _item: Item, _exits: &mut Exits) -> Outcome {
+    fn on_packet(&mut self, at: Instant, _item: StagePacket, _exits: &mut Exits) -> StageOutcome {
         while self.next_change <= at {
             // An interval of zero would never end.
             let interval = self.spec.interval.draw(&mut self.changes).max(Duration::from_nanos(1));
             self.next_change = self.next_change + interval;
             self.delay = self.draw();
         }
-        Outcome::Exit(at + self.delay)
+        StageOutcome::Exit(at + self.delay)
     }
 
     fn reorders(&self) -> bool {

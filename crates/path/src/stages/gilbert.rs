@@ -5,7 +5,7 @@ use std::fmt;
 use reknit_units::{Instant, Share};
 use serde::Deserialize;
 
-use super::{Drop, Exits, Item, Outcome, Parameters, Spec, Stage};
+use super::{DropReason, Exits, Parameters, Spec, Stage, StageOutcome, StagePacket};
 use crate::random::{Stream, StreamId};
 
 /// Parameters. The share of packets in the bad state is `to_bad / (to_bad + to_good)`.
@@ -57,10 +57,10 @@ struct Bursty {
 }
 
 impl Stage for Bursty {
-    fn on_packet(&mut self, at: Instant, _item: Item, _exits: &mut Exits) -> Outcome {
+    fn on_packet(&mut self, at: Instant, _item: StagePacket, _exits: &mut Exits) -> StageOutcome {
         let leaves = if self.bad { self.spec.to_good } else { self.spec.to_bad };
         self.bad ^= self.steps.chance(leaves.get());
         let loss = if self.bad { self.spec.loss_bad } else { self.spec.loss_good };
-        if self.losses.chance(loss.get()) { Outcome::Drop(Drop::Lost) } else { Outcome::Exit(at) }
+        if self.losses.chance(loss.get()) { StageOutcome::Drop(DropReason::Lost) } else { StageOutcome::Exit(at) }
     }
 }

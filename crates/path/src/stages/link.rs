@@ -8,7 +8,7 @@ use reknit_config::KeyError;
 use reknit_units::{Bytes, Capacity, Duration, Instant, Rate, Segments, Share};
 use serde::{Deserialize, Serialize};
 
-use super::{Drop, Exits, Item, Outcome, Parameters, Spec, Stage};
+use super::{DropReason, Exits, Parameters, Spec, Stage, StageOutcome, StagePacket};
 use crate::error::positive;
 use crate::random::{Stream, StreamId};
 
@@ -139,8 +139,8 @@ impl Server {
     /// A packet of `size` bytes arrives at `at`. Returns when it reaches the other end.
     ///
     /// # Errors
-    /// [`Drop::QueueFull`] if it does not fit the queue.
-    pub fn pass(&mut self, at: Instant, size: Bytes) -> Result<Instant, Drop> {
+    /// [`DropReason::QueueFull`] if it does not fit the queue.
+    pub fn pass(&mut self, at: Instant, size: Bytes) -> Result<Instant, DropReason> {
         let Some(rate) = self.rate else { return Ok(at + self.delay) };
         if self.last.0 != size {
             self.last = (size, rate.time_for(size));
@@ -152,13 +152,13 @@ impl Server {
     /// The same with a service time given by `end`, which maps its beginning to its end.
     ///
     /// # Errors
-    /// [`Drop::QueueFull`] if it does not fit the queue.
+    /// [`DropReason::QueueFull`] if it does not fit the queue.
     pub(super) fn pass_served(
         &mut self,
         at: Instant,
         size: Bytes,
         end: impl FnOnce(Instant) -> Instant,
-    ) -> Result<Instant, Drop> {
+    ) -> Result<Instant, DropReason> {
         if self.free_at <= at {
             self.waiting.clear();
             self.waiting_bytes = Bytes::ZERO;
@@ -186,14 +186,14 @@ impl Server {
         self.waiting.len()
     }
 
-    fn enqueue(&mut self, at: Instant, size: Bytes) -> Result<(), Drop> {
+    fn enqueue(&mut self, at: Instant, size: Bytes) -> Result<(), DropReason> {
         let backlog = self.backlog(at);
         let fits = match self.queue {
             Capacity::Count(count) => backlog < count.0 as usize,
             Capacity::Bytes(bytes) => self.waiting_bytes + size <= bytes,
         };
         if !fits {
-            return Err(Drop::QueueFull);
+            return Err(DropReason::QueueFull);
         }
         self.waiting.push_back((self.free_at, size));
         self.waiting_bytes += size;
@@ -202,10 +202,10 @@ impl Server {
 }
 
 impl Stage for Server {
-    fn on_packet(&mut self, at: Instant, item: Item, _exits: &mut Exits) -> Outcome {
+    fn on_packet(&mut self, at: Instant, item: StagePacket, _exits: &mut Exits) -> StageOutcome {
         match self.pass(at, item.size) {
-            Ok(exit) => Outcome::Exit(exit),
-            Err(drop) => Outcome::Drop(drop),
+            Ok(exit) => StageOutcome::Exit(exit),
+            Err(drop) => StageOutcome::Drop(drop),
         }
     }
 }
@@ -252,9 +252,9 @@ impl Managed {
 }
 
 impl Stage for Managed {
-    fn on_packet(&mut self, at: Instant, item: Item, exits: &mut Exits) -> Outcome {
+    fn on_packet(&mut self, at: Instant, item: StagePacket, exits: &mut Exits) -> StageOutcome {
         self.update_average(at, item.size);
-        if self.drops() { Outcome::Drop(Drop::Early) } else { self.server.on_packet(at, item, exits) }
+        if self.drops() { StageOutcome::Drop(DropReason::Early) } else { self.server.on_packet(at, item, exits) }
     }
 }
 
@@ -284,10 +284,10 @@ mod tests {
         let mut link = link(Capacity::Count(Segments(2)));
         // One packet is being serialised, two wait, and the fourth does not fit.
         let outcomes: Vec<_> = (0..4).map(|_| link.pass(at(0), Bytes(1000))).collect();
-        assert_eq!(outcomes, [Ok(at(1100)), Ok(at(2100)), Ok(at(3100)), Err(Drop::QueueFull)]);
+        assert_eq!(outcomes, [Ok(at(1100)), Ok(at(2100)), Ok(at(3100)), Err(DropReason::QueueFull)]);
         // After a millisecond the next packet is being serialised, so there is room for one.
         assert_eq!(link.pass(at(1000), Bytes(1000)), Ok(at(4100)));
-        assert_eq!(link.pass(at(1000), Bytes(1000)), Err(Drop::QueueFull));
+        assert_eq!(link.pass(at(1000), Bytes(1000)), Err(DropReason::QueueFull));
     }
 
     #[test]
@@ -295,7 +295,7 @@ mod tests {
         let mut link = link(Capacity::Bytes(Bytes(1500)));
         link.pass(at(0), Bytes(1000)).unwrap();
         link.pass(at(0), Bytes(1000)).unwrap();
-        assert_eq!(link.pass(at(0), Bytes(600)), Err(Drop::QueueFull));
+        assert_eq!(link.pass(at(0), Bytes(600)), Err(DropReason::QueueFull));
         assert_eq!(link.pass(at(0), Bytes(500)), Ok(at(2600)));
     }
 

@@ -8,7 +8,7 @@ use reknit_config::KeyError;
 use reknit_units::{Duration, Instant};
 use serde::Deserialize;
 
-use super::{Exits, Item, Outcome, Parameters, Spec, Stage};
+use super::{Exits, Parameters, Spec, Stage, StageOutcome, StagePacket};
 use crate::error::periods;
 use crate::random::{Stream, StreamId, Variate};
 
@@ -70,7 +70,7 @@ struct Pausing {
     /// When the next pause begins, and when the latest one ends.
     next: Instant,
     until: Instant,
-    backlog: VecDeque<Item>,
+    backlog: VecDeque<StagePacket>,
     /// When the oldest packet of the backlog leaves if nothing arrives.
     release: Instant,
 }
@@ -93,22 +93,22 @@ impl Pausing {
 }
 
 impl Stage for Pausing {
-    fn on_packet(&mut self, at: Instant, item: Item, exits: &mut Exits) -> Outcome {
+    fn on_packet(&mut self, at: Instant, item: StagePacket, exits: &mut Exits) -> StageOutcome {
         self.on_timer(at, exits);
         self.catch_up(at);
         if at < self.until {
             self.backlog.push_back(item);
             self.release = self.until;
-            return Outcome::SeeExits;
+            return StageOutcome::Listed;
         }
         if self.backlog.is_empty() && exits.is_empty() {
-            return Outcome::Exit(at);
+            return StageOutcome::Exit(at);
         }
         exits.push(at, item);
         if !self.backlog.is_empty() {
             self.release_one(at, exits);
         }
-        Outcome::SeeExits
+        StageOutcome::Listed
     }
 
     fn has_timers(&self) -> bool {

@@ -7,7 +7,7 @@ use reknit_config::KeyError;
 use reknit_units::{Duration, Instant};
 use serde::Deserialize;
 
-use super::{Drop, Exits, Item, Link, Outcome, Parameters, Spec, Stage};
+use super::{DropReason, Exits, Link, Parameters, Spec, Stage, StageOutcome, StagePacket};
 use crate::error::periods;
 use crate::random::{Stream, StreamId, Variate};
 
@@ -105,9 +105,9 @@ impl Roaming {
 }
 
 impl Stage for Roaming {
-    fn on_packet(&mut self, at: Instant, _item: Item, _exits: &mut Exits) -> Outcome {
+    fn on_packet(&mut self, at: Instant, _item: StagePacket, _exits: &mut Exits) -> StageOutcome {
         self.catch_up(at);
-        if at < self.outage_until { Outcome::Drop(Drop::Lost) } else { Outcome::Exit(at + self.delay) }
+        if at < self.outage_until { StageOutcome::Drop(DropReason::Lost) } else { StageOutcome::Exit(at + self.delay) }
     }
 
     fn reorders(&self) -> bool {

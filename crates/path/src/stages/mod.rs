@@ -56,7 +56,7 @@ use crate::random::StreamId;
 
 /// A packet as stages see it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Item {
+pub struct StagePacket {
     /// The index of the packet in the pipe.
     pub(crate) slot: u32,
     /// A value shared by the packets of its flow ([`Packet::flow`](crate::Packet::flow)), if any stage
@@ -68,7 +68,7 @@ pub struct Item {
 
 /// What a packet carries, for stages that distinguish packets.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Label {
+pub struct SegmentTag {
     /// The connection that it belongs to.
     pub flow: u32,
     /// The number of its data segment in the connection, in the order of first transmission, from 1; 0 if it has no
@@ -80,7 +80,7 @@ pub struct Label {
 
 /// Why a packet was dropped.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Drop {
+pub enum DropReason {
     /// The queue was full.
     QueueFull,
     /// Dropped early by active queue management.
@@ -93,13 +93,13 @@ pub enum Drop {
 
 /// What a stage does with a packet.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Outcome {
+pub enum StageOutcome {
     /// It leaves at this time, and nothing else does.
     Exit(Instant),
     /// It is dropped.
-    Drop(Drop),
+    Drop(DropReason),
     /// See the [`Exits`], which may be empty.
-    SeeExits,
+    Listed,
 }
 
 /// Packets that leave a stage, in the order in which they leave.
@@ -110,7 +110,7 @@ pub struct Exits {
 
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Exit {
-    pub(crate) item: Item,
+    pub(crate) item: StagePacket,
     /// A copy of the item leaves, not the item itself.
     pub(crate) copy: bool,
     /// A bit to flip.
@@ -124,12 +124,12 @@ impl Exits {
     }
 
     /// `item` leaves at `at`.
-    pub fn push(&mut self, at: Instant, item: Item) {
+    pub fn push(&mut self, at: Instant, item: StagePacket) {
         self.exits.push((at, Exit { item, copy: false, flip: None }));
     }
 
     /// A copy of `item` leaves at `at`.
-    pub fn push_copy(&mut self, at: Instant, item: Item) {
+    pub fn push_copy(&mut self, at: Instant, item: StagePacket) {
         self.exits.push((at, Exit { item, copy: true, flip: None }));
     }
 
@@ -145,10 +145,16 @@ impl Exits {
 pub trait Stage: Debug + Send {
     /// `item` arrives at `at`. This may be before the latest reading of the clock, so a stage with timers first handles
     /// those that were due by then.
-    fn on_packet(&mut self, at: Instant, item: Item, exits: &mut Exits) -> Outcome;
+    fn on_packet(&mut self, at: Instant, item: StagePacket, exits: &mut Exits) -> StageOutcome;
 
     /// The same for a stage that [reads labels](Stage::reads_labels). None if the packet has no label.
-    fn on_labelled(&mut self, at: Instant, item: Item, _label: Option<Label>, exits: &mut Exits) -> Outcome {
+    fn on_labelled(
+        &mut self,
+        at: Instant,
+        item: StagePacket,
+        _label: Option<SegmentTag>,
+        exits: &mut Exits,
+    ) -> StageOutcome {
         self.on_packet(at, item, exits)
     }
 
@@ -167,7 +173,7 @@ pub trait Stage: Debug + Send {
         false
     }
 
-    /// True if it uses [`Item::flow`].
+    /// True if it uses [`StagePacket::flow`].
     fn reads_flows(&self) -> bool {
         false
     }

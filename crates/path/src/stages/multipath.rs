@@ -8,7 +8,7 @@ use reknit_units::{Capacity, Duration, Instant, Rate, Segments, Share};
 use serde::{Deserialize, Serialize};
 use siphasher::sip::SipHasher13;
 
-use super::{Drop, Exits, Item, Link, Outcome, Parameters, Server, Spec, Stage};
+use super::{DropReason, Exits, Link, Parameters, Server, Spec, Stage, StageOutcome, StagePacket};
 use crate::error::positive;
 use crate::random::{Stream, StreamId, unit_interval};
 
@@ -244,15 +244,15 @@ fn next_tick(at: Instant, tick: Duration) -> Instant {
 }
 
 impl Stage for Parallel {
-    fn on_packet(&mut self, at: Instant, item: Item, _exits: &mut Exits) -> Outcome {
+    fn on_packet(&mut self, at: Instant, item: StagePacket, _exits: &mut Exits) -> StageOutcome {
         let chosen = self.choose(at, item.flow);
         let lane = &mut self.lanes[chosen];
         if lane.loss > Share::ZERO && lane.chance.chance(lane.loss.get()) {
-            return Outcome::Drop(Drop::Lost);
+            return StageOutcome::Drop(DropReason::Lost);
         }
         match lane.server.pass(at, item.size) {
-            Ok(exit) => Outcome::Exit(next_tick(exit, self.tick)),
-            Err(drop) => Outcome::Drop(drop),
+            Ok(exit) => StageOutcome::Exit(next_tick(exit, self.tick)),
+            Err(drop) => StageOutcome::Drop(drop),
         }
     }
 

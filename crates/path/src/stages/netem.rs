@@ -12,7 +12,7 @@ use reknit_config::KeyError;
 use reknit_units::{Duration, Instant, Rate, Segments};
 use serde::Deserialize;
 
-use super::{Drop, Exits, Item, Link, Outcome, Parameters, Spec, Stage};
+use super::{DropReason, Exits, Link, Parameters, Spec, Stage, StageOutcome, StagePacket};
 use crate::random::{Stream, StreamId, normal_quantile};
 
 /// Parameters.
@@ -334,7 +334,7 @@ impl Queue {
     }
 
     /// When a packet that arrives at `at` leaves.
-    fn exit(&mut self, at: Instant, item: Item) -> Instant {
+    fn exit(&mut self, at: Instant, item: StagePacket) -> Instant {
         let gap = self.rule.gap;
         if gap > 0 && self.counter >= gap - 1 && self.orders.hits(self.rule.reorder) {
             self.counter = 0;
@@ -358,20 +358,20 @@ impl Queue {
 }
 
 impl Stage for Queue {
-    fn on_packet(&mut self, at: Instant, item: Item, exits: &mut Exits) -> Outcome {
+    fn on_packet(&mut self, at: Instant, item: StagePacket, exits: &mut Exits) -> StageOutcome {
         let copied = self.copies.hits(self.rule.duplicate);
         let lost = self.is_lost();
         if lost && !copied {
-            return Outcome::Drop(Drop::Lost);
+            return StageOutcome::Drop(DropReason::Lost);
         }
         if self.is_full(at) {
-            return Outcome::Drop(Drop::QueueFull);
+            return StageOutcome::Drop(DropReason::QueueFull);
         }
         let exit = self.exit(at, item);
         self.queued.push(Reverse(exit));
         let damage = self.damage();
         if (!copied || lost) && damage.is_none() {
-            return Outcome::Exit(exit);
+            return StageOutcome::Exit(exit);
         }
         exits.push(exit, item);
         if let Some(bit) = damage {
@@ -385,7 +385,7 @@ impl Stage for Queue {
                 exits.damage(bit);
             }
         }
-        Outcome::SeeExits
+        StageOutcome::Listed
     }
 
     fn reorders(&self) -> bool {

@@ -7,7 +7,7 @@ use reknit_config::KeyError;
 use reknit_units::{Duration, Instant, Share};
 use serde::Deserialize;
 
-use super::{Drop, Exits, Item, Outcome, Parameters, Spec, Stage};
+use super::{DropReason, Exits, Parameters, Spec, Stage, StageOutcome, StagePacket};
 use crate::error::periods;
 use crate::random::{Stream, StreamId, Variate};
 
@@ -78,13 +78,13 @@ impl Interrupted {
 }
 
 impl Stage for Interrupted {
-    fn on_packet(&mut self, at: Instant, _item: Item, _exits: &mut Exits) -> Outcome {
+    fn on_packet(&mut self, at: Instant, _item: StagePacket, _exits: &mut Exits) -> StageOutcome {
         self.catch_up(at);
         let sets_off = self.spec.probability.is_some_and(|p| self.selection.chance(p.get()));
         if sets_off && self.until <= at {
             self.until = at + self.spec.down.draw(&mut self.times);
-            return Outcome::Drop(Drop::Lost);
+            return StageOutcome::Drop(DropReason::Lost);
         }
-        if at < self.until { Outcome::Drop(Drop::Lost) } else { Outcome::Exit(at) }
+        if at < self.until { StageOutcome::Drop(DropReason::Lost) } else { StageOutcome::Exit(at) }
     }
 }

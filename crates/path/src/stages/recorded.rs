@@ -12,7 +12,7 @@ use reknit_config::KeyError;
 use reknit_units::{Duration, Instant};
 use serde::Deserialize;
 
-use super::{Drop, Exits, Item, Link, Outcome, Parameters, Spec, Stage};
+use super::{DropReason, Exits, Link, Parameters, Spec, Stage, StageOutcome, StagePacket};
 use crate::random::{Stream, StreamId};
 
 /// Parameters.
@@ -114,10 +114,10 @@ struct ByNumber {
 }
 
 impl Stage for ByNumber {
-    fn on_packet(&mut self, at: Instant, _item: Item, _exits: &mut Exits) -> Outcome {
+    fn on_packet(&mut self, at: Instant, _item: StagePacket, _exits: &mut Exits) -> StageOutcome {
         if self.next == self.spec.delays.len() {
             if !self.spec.repeat {
-                return Outcome::Exit(at);
+                return StageOutcome::Exit(at);
             }
             self.next = 0;
         }
@@ -131,8 +131,8 @@ impl Stage for ByNumber {
     }
 }
 
-fn outcome(at: Instant, recorded: Option<Duration>) -> Outcome {
-    recorded.map_or(Outcome::Drop(Drop::Lost), |delay| Outcome::Exit(at + delay))
+fn outcome(at: Instant, recorded: Option<Duration>) -> StageOutcome {
+    recorded.map_or(StageOutcome::Drop(DropReason::Lost), |delay| StageOutcome::Exit(at + delay))
 }
 
 /// The least number of packets among which one is chosen.
@@ -174,11 +174,11 @@ impl ByTime {
 }
 
 impl Stage for ByTime {
-    fn on_packet(&mut self, at: Instant, _item: Item, _exits: &mut Exits) -> Outcome {
+    fn on_packet(&mut self, at: Instant, _item: StagePacket, _exits: &mut Exits) -> StageOutcome {
         let mut now = at.since(Instant::ZERO);
         if now >= self.span {
             if !self.spec.repeat {
-                return Outcome::Exit(at);
+                return StageOutcome::Exit(at);
             }
             now = Duration::from_nanos(now.as_nanos() % self.span.as_nanos());
         }
@@ -217,11 +217,11 @@ mod tests {
     fn fates(spec: &Recorded, interval: Duration, count: u64, seed: u64) -> Vec<(Duration, Option<Duration>)> {
         let mut stage = spec.build(StreamId { seed, stage: 0, phases: Phases::Drawn });
         let mut exits = Exits::default();
-        let item = Item { slot: 0, flow: 0, size: Bytes(1000) };
+        let item = StagePacket { slot: 0, flow: 0, size: Bytes(1000) };
         let fate = |i| {
             let at = Instant::ZERO + interval * i;
             match stage.on_packet(at, item, &mut exits) {
-                Outcome::Exit(exit) => (interval * i, Some(exit.since(at))),
+                StageOutcome::Exit(exit) => (interval * i, Some(exit.since(at))),
                 _ => (interval * i, None),
             }
         };

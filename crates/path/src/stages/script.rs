@@ -5,7 +5,7 @@ use std::fmt;
 use reknit_units::{Duration, Instant};
 use serde::Deserialize;
 
-use super::{Drop, Exits, Item, Label, Outcome, Parameters, Spec, Stage};
+use super::{DropReason, Exits, Parameters, SegmentTag, Spec, Stage, StageOutcome, StagePacket};
 use crate::random::StreamId;
 use reknit_config::KeyError;
 
@@ -104,7 +104,7 @@ impl Rule {
         }
     }
 
-    fn fits(&self, at: Instant, ordinal: u64, label: Option<Label>) -> bool {
+    fn fits(&self, at: Instant, ordinal: u64, label: Option<SegmentTag>) -> bool {
         let now = at.since(Instant::ZERO);
         let in_time = self.from.is_none_or(|from| from <= now) && self.to.is_none_or(|to| now < to);
         let is_packet = self.packet.is_none_or(|packet| packet.has(ordinal));
@@ -155,24 +155,30 @@ struct Scripted {
 }
 
 impl Stage for Scripted {
-    fn on_packet(&mut self, at: Instant, item: Item, exits: &mut Exits) -> Outcome {
+    fn on_packet(&mut self, at: Instant, item: StagePacket, exits: &mut Exits) -> StageOutcome {
         self.on_labelled(at, item, None, exits)
     }
 
-    fn on_labelled(&mut self, at: Instant, item: Item, label: Option<Label>, exits: &mut Exits) -> Outcome {
+    fn on_labelled(
+        &mut self,
+        at: Instant,
+        item: StagePacket,
+        label: Option<SegmentTag>,
+        exits: &mut Exits,
+    ) -> StageOutcome {
         self.seen += 1;
         let rule = self.script.rules.iter().find(|rule| rule.fits(at, self.seen, label));
-        let Some(Rule { action, by, to, .. }) = rule else { return Outcome::Exit(at) };
+        let Some(Rule { action, by, to, .. }) = rule else { return StageOutcome::Exit(at) };
         let by = by.unwrap_or(Duration::ZERO);
         self.delayed += u64::from(matches!(action, Action::Delay | Action::Hold));
         match action {
-            Action::Drop => Outcome::Drop(Drop::Lost),
-            Action::Delay => Outcome::Exit(at + by),
-            Action::Hold => Outcome::Exit(Instant::ZERO + to.unwrap_or(Duration::ZERO)),
+            Action::Drop => StageOutcome::Drop(DropReason::Lost),
+            Action::Delay => StageOutcome::Exit(at + by),
+            Action::Hold => StageOutcome::Exit(Instant::ZERO + to.unwrap_or(Duration::ZERO)),
             Action::Duplicate => {
                 exits.push(at, item);
                 exits.push_copy(at + by, item);
-                Outcome::SeeExits
+                StageOutcome::Listed
             }
         }
     }

@@ -6,7 +6,7 @@ use std::fmt;
 use reknit_units::{Duration, Instant};
 use serde::Deserialize;
 
-use super::{Exits, Item, Outcome, Parameters, Spec, Stage};
+use super::{Exits, Parameters, Spec, Stage, StageOutcome, StagePacket};
 use crate::random::{Stream, StreamId, Variate};
 
 /// Parameters.
@@ -57,16 +57,16 @@ struct Cache {
 }
 
 impl Stage for Cache {
-    fn on_packet(&mut self, at: Instant, _item: Item, _exits: &mut Exits) -> Outcome {
+    fn on_packet(&mut self, at: Instant, _item: StagePacket, _exits: &mut Exits) -> StageOutcome {
         if self.evicted_at <= at {
             self.found_at = at + self.spec.lookup;
             self.evicted_at = self.found_at + self.spec.eviction.draw(&mut self.lives);
         }
         if self.found_at <= at {
-            return Outcome::Exit(at);
+            return StageOutcome::Exit(at);
         }
         self.slow_free_at = self.slow_free_at.max(self.found_at) + self.spec.service;
-        Outcome::Exit(self.slow_free_at)
+        StageOutcome::Exit(self.slow_free_at)
     }
 
     fn reorders(&self) -> bool {

@@ -6,7 +6,7 @@ use std::fmt;
 use reknit_units::{Instant, Share};
 use serde::Deserialize;
 
-use super::{Exits, Item, Outcome, Parameters, Spec, Stage};
+use super::{Exits, Parameters, Spec, Stage, StageOutcome, StagePacket};
 use crate::random::{Stream, StreamId, Variate};
 
 /// Parameters.
@@ -51,14 +51,14 @@ struct Stalling {
 }
 
 impl Stage for Stalling {
-    fn on_packet(&mut self, at: Instant, _item: Item, _exits: &mut Exits) -> Outcome {
+    fn on_packet(&mut self, at: Instant, _item: StagePacket, _exits: &mut Exits) -> StageOutcome {
         let mut exit = at.max(self.free_at);
         if self.selection.chance(self.spec.probability.get()) {
             self.stalls += 1;
             exit = exit + self.spec.length.draw(&mut self.lengths);
         }
         self.free_at = exit;
-        Outcome::Exit(exit)
+        StageOutcome::Exit(exit)
     }
 
     fn delayed(&self) -> u64 {

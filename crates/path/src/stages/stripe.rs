@@ -7,7 +7,7 @@ use reknit_config::KeyError;
 use reknit_units::{Bytes, Duration, Instant, Rate, Share};
 use serde::Deserialize;
 
-use super::{Exits, Item, Link, Outcome, Parameters, Server, Spec, Stage};
+use super::{Exits, Link, Parameters, Server, Spec, Stage, StageOutcome, StagePacket};
 use crate::error::positive;
 use crate::random::{Stream, StreamId, Variate};
 
@@ -134,11 +134,11 @@ impl Bundle {
 }
 
 impl Stage for Bundle {
-    fn on_packet(&mut self, at: Instant, item: Item, _exits: &mut Exits) -> Outcome {
+    fn on_packet(&mut self, at: Instant, item: StagePacket, _exits: &mut Exits) -> StageOutcome {
         self.serve_others(at);
         match self.choose().pass(at, item.size) {
-            Ok(exit) => Outcome::Exit(exit),
-            Err(drop) => Outcome::Drop(drop),
+            Ok(exit) => StageOutcome::Exit(exit),
+            Err(drop) => StageOutcome::Drop(drop),
         }
     }
 

@@ -6,7 +6,7 @@ use reknit_config::KeyError;
 use reknit_units::{Bytes, Capacity, Duration, Instant, Rate, Segments};
 use serde::Deserialize;
 
-use super::{Exits, Item, Link, Outcome, Parameters, Server, Spec, Stage};
+use super::{Exits, Link, Parameters, Server, Spec, Stage, StageOutcome, StagePacket};
 use crate::error::{periods, positive};
 use crate::random::{Stream, StreamId, Variate};
 
@@ -115,11 +115,11 @@ impl Pace {
 }
 
 impl Stage for Changing {
-    fn on_packet(&mut self, at: Instant, item: Item, _exits: &mut Exits) -> Outcome {
+    fn on_packet(&mut self, at: Instant, item: StagePacket, _exits: &mut Exits) -> StageOutcome {
         let pace = &mut self.pace;
         match self.server.pass_served(at, item.size, |start| pace.serve(start, item.size)) {
-            Ok(exit) => Outcome::Exit(exit),
-            Err(drop) => Outcome::Drop(drop),
+            Ok(exit) => StageOutcome::Exit(exit),
+            Err(drop) => StageOutcome::Drop(drop),
         }
     }
 }

@@ -7,7 +7,7 @@ use reknit_config::KeyError;
 use reknit_units::{Duration, Instant, Rate, Share};
 use serde::Deserialize;
 
-use super::{Drop, Exits, Item, Outcome, Parameters, Spec, Stage};
+use super::{DropReason, Exits, Parameters, Spec, Stage, StageOutcome, StagePacket};
 use crate::random::{Stream, StreamId};
 
 /// Parameters.
@@ -117,14 +117,14 @@ impl Hop {
 }
 
 impl Stage for Chain {
-    fn on_packet(&mut self, at: Instant, _item: Item, _exits: &mut Exits) -> Outcome {
+    fn on_packet(&mut self, at: Instant, _item: StagePacket, _exits: &mut Exits) -> StageOutcome {
         let mut now = at;
         for hop in &mut self.hops {
             match hop.pass(&self.spec, now) {
                 Some(through) => now = through,
-                None => return Outcome::Drop(Drop::Lost),
+                None => return StageOutcome::Drop(DropReason::Lost),
             }
         }
-        Outcome::Exit(now)
+        StageOutcome::Exit(now)
     }
 }

@@ -6,10 +6,10 @@ use reknit_units::{Bytes, Duration, Instant};
 use super::negotiation::Negotiation;
 use super::opening::Opening;
 use super::{Connection, Event, State};
-use crate::experiment::Experiment;
+use crate::experiment::ExperimentalOption;
 use crate::facts::TIMESTAMP_TICK;
 use crate::segment::{Flags, Options, Segment, TIMESTAMPS_LEN, Timestamps};
-use crate::sender::Agreed;
+use crate::sender::Negotiated;
 use crate::seq::{Offset, SeqNum};
 
 impl Connection {
@@ -32,9 +32,9 @@ impl Connection {
                 val: self.timestamp(now),
                 ecr: if answering { self.peer_timestamp.recent() } else { 0 },
             }),
-            experiment: Experiment {
+            experiment: ExperimentalOption {
                 features: Some(self.negotiation.features()).filter(|features| !features.is_empty()),
-                ..Experiment::default()
+                ..ExperimentalOption::default()
             },
             ..Options::default()
         };
@@ -169,7 +169,7 @@ impl Connection {
         self.receiver_rtt.establish(rtt);
         self.sender.establish(
             now,
-            Agreed {
+            Negotiated {
                 smss: self.smss(),
                 wnd,
                 wl: (seq, Offset::DATA),

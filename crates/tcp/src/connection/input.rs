@@ -4,7 +4,7 @@ use reknit_units::{Bytes, Duration, Instant};
 
 use super::{CloseReason, Connection, Event, State};
 use crate::config::Paws;
-use crate::experiment::Experiment;
+use crate::experiment::ExperimentalOption;
 use crate::facts::TIMESTAMP_TICK;
 use crate::receiver::{Arrived, Delivery};
 use crate::seams::LateAcks;
@@ -279,7 +279,7 @@ impl Connection {
             sack: SackReport::read(&segment.options.sack, ack, self.identity.isn, self.sender.state.snd_nxt),
             echo_age: echo_age.filter(|_| !self.sender.repeats_timestamps()),
             // On a segment with data, the option describes the data.
-            experiment: if segment.is_pure_ack() { segment.options.experiment } else { Experiment::default() },
+            experiment: if segment.is_pure_ack() { segment.options.experiment } else { ExperimentalOption::default() },
             ece: self.negotiation.ecn() && segment.flags.has(Flags::ECE) && !segment.flags.has(Flags::SYN),
         };
         self.sender.on_ack(now, &input);

@@ -15,7 +15,7 @@ use self::reassembly::Reassembly;
 use self::sack::SackMemory;
 use self::window::{ReceiveWindow, WindowFacts};
 use crate::config::Config;
-use crate::experiment::Experiment;
+use crate::experiment::ExperimentalOption;
 use crate::seams::{AckAction, Arrival, Disclosure, Reading, ReceiverPlugins, RxFacts, TimedAck};
 use crate::segment::SackBlocks;
 use crate::seq::{Offset, SeqNum};
@@ -42,7 +42,7 @@ pub(crate) struct Arrived<'a> {
     pub(crate) fin: bool,
     pub(crate) push: bool,
     pub(crate) timestamp: Option<u32>,
-    pub(crate) experiment: &'a Experiment,
+    pub(crate) experiment: &'a ExperimentalOption,
     /// The smoothed round-trip time so far.
     pub(crate) rtt: Option<Duration>,
 }
@@ -221,7 +221,7 @@ impl Receiver {
     }
 
     /// What routers have dropped, as stream offsets.
-    fn dropped(&self, experiment: &Experiment) -> Option<(Offset, Offset)> {
+    fn dropped(&self, experiment: &ExperimentalOption) -> Option<(Offset, Offset)> {
         let dropped = experiment.dropped.filter(|dropped| !dropped.is_empty())?;
         Some((self.offset(dropped.lowest)?, self.offset(dropped.highest)?))
     }

@@ -30,7 +30,7 @@ impl Scoreboard {
     }
 
     pub(crate) fn holds_memory(&self) -> bool {
-        let queues = self.records.capacity() + self.to_retransmit.capacity() + self.ghosts.capacity();
+        let queues = self.records.capacity() + self.to_retransmit.capacity() + self.retired.capacity();
         queues > 0 || self.rises.is_some()
     }
 
@@ -39,7 +39,7 @@ impl Scoreboard {
         self.records.capacity() * size_of::<Record>() + self.to_retransmit.capacity() * size_of::<u64>()
     }
 
-    /// Releases what a full window needed, if nothing is outstanding, and ghosts that have expired.
+    /// Releases what a full window needed, if nothing is outstanding, and retired segments that have expired.
     pub(crate) fn shrink(&mut self, now: Instant) {
         if self.records.is_empty() {
             self.records = VecDeque::new();
@@ -47,7 +47,7 @@ impl Scoreboard {
             self.reopening = None;
             self.rises = None;
         }
-        self.forget_ghosts(now);
-        self.ghosts.shrink_to_fit();
+        self.forget_retired(now);
+        self.retired.shrink_to_fit();
     }
 }

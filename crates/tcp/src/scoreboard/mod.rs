@@ -23,12 +23,12 @@
 //! the lowest record that waits to be retransmitted.
 
 mod check;
-mod ghosts;
 mod marks;
 mod memory;
 mod overtaken;
 mod record;
 mod reopening;
+mod retired;
 mod transmissions;
 
 use std::cell::Cell;
@@ -37,12 +37,12 @@ use std::collections::{BinaryHeap, VecDeque};
 
 use reknit_units::{Bytes, Instant, Segments};
 
-pub use self::ghosts::Duplicate;
-use self::ghosts::Ghosts;
 pub(crate) use self::marks::New;
 use self::overtaken::Rises;
 pub use self::record::{Cause, Record, SegId, Tally};
 use self::reopening::Reopening;
+pub use self::retired::Duplicate;
+use self::retired::RetiredSegments;
 use self::transmissions::Ends;
 use crate::seq::Offset;
 
@@ -74,7 +74,7 @@ pub struct Scoreboard {
     to_retransmit: BinaryHeap<Reverse<u64>>,
     /// Loss marks that are being removed.
     reopening: Option<Box<Reopening>>,
-    ghosts: Ghosts,
+    retired: RetiredSegments,
     lost_so_far: Bytes,
     /// Counts the work, for tests of its limits.
     visited: Cell<u64>,

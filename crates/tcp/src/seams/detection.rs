@@ -8,7 +8,7 @@ use crate::seams::Plugin;
 
 /// Why a segment is marked lost.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Why {
+pub enum LossReason {
     /// Enough duplicate ACKs (RFC 5681 §3.2).
     Duplicates,
     /// Enough SACKed above it (RFC 6675 §4, `IsLost`).
@@ -26,7 +26,7 @@ pub enum Why {
 /// The decisions of a loss detector.
 #[derive(Debug, Default)]
 pub struct Verdicts {
-    pub(crate) lost: Vec<(SegId, Why)>,
+    pub(crate) lost: Vec<(SegId, LossReason)>,
     pub(crate) originals_lost: Vec<SegId>,
     pub(crate) repairs: Vec<SegId>,
     pub(crate) event: Option<SegId>,
@@ -38,7 +38,7 @@ pub struct Verdicts {
 
 impl Verdicts {
     /// The latest transmission of `id` did not arrive. Outside an episode, the first such verdict starts one.
-    pub fn lost(&mut self, id: SegId, why: Why) {
+    pub fn lost(&mut self, id: SegId, why: LossReason) {
         self.lost.push((id, why));
     }
 
@@ -183,7 +183,7 @@ pub trait DupThresh: Plugin {
 
 /// Whether a triggered fast retransmit may go ahead.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Entry {
+pub enum RecoveryEntry {
     /// Now.
     Now,
     /// Not before this time, and only if the hole is still open then.
@@ -193,7 +193,7 @@ pub enum Entry {
 /// How much longer to wait after the detector has found a loss. If there are several, the latest time applies.
 pub trait Postponement: Plugin {
     /// Called when the detector first marks `hole` lost.
-    fn may_enter(&mut self, cx: &Context<'_>, hole: SegId) -> Entry;
+    fn may_enter(&mut self, cx: &Context<'_>, hole: SegId) -> RecoveryEntry;
 
     /// Processes an ACK. Only `time-delayed` needs it: it learns from ACKs how long late segments take.
     fn on_ack(&mut self, _cx: &Context<'_>, _ack: &AckFacts<'_>) {}

@@ -4,14 +4,14 @@ use std::fmt::{self, Debug};
 
 use reknit_units::Instant;
 
-use crate::facts::{Context, Turn};
+use crate::facts::{Context, RecoveryEvent};
 use crate::seams::Memory;
 
 /// A plug-in of any seam.
 pub trait Plugin: Debug + Send {
     /// A change in the sender's recovery. Resets state that belongs to a single episode. Not called for plug-ins of a
     /// receiver.
-    fn on_turn(&mut self, _cx: &Context<'_>, _turn: Turn) {}
+    fn on_recovery_event(&mut self, _cx: &Context<'_>, _event: RecoveryEvent) {}
 
     /// Bytes that it has allocated on the heap.
     fn heap_size(&self) -> usize {
@@ -62,8 +62,8 @@ pub(crate) trait PluginSet {
     }
 
     /// Notifies every plug-in of a change in the sender's recovery.
-    fn on_turn(&mut self, cx: &Context<'_>, turn: Turn) {
-        self.each_mut(&mut |plugin| plugin.on_turn(cx, turn));
+    fn on_recovery_event(&mut self, cx: &Context<'_>, event: RecoveryEvent) {
+        self.each_mut(&mut |plugin| plugin.on_recovery_event(cx, event));
     }
 
     /// Calls `show` for each number that a plug-in shows, except infinities and NaN.

@@ -4,7 +4,7 @@
 use reknit_units::{Bytes, Duration, Instant};
 
 use crate::config::Config;
-use crate::experiment::{Experiment, Features};
+use crate::experiment::{ExperimentalOption, Features};
 use crate::seams::Plugin;
 use crate::seq::Offset;
 
@@ -59,7 +59,7 @@ pub struct RxFacts<'a> {
     /// The peer's timestamp on it (RFC 7323 §3).
     pub timestamp: Option<u32>,
     /// The experimental option.
-    pub experiment: &'a Experiment,
+    pub experiment: &'a ExperimentalOption,
     /// What routers on the path report as dropped: the first bytes of the lowest and of the highest such segment.
     pub dropped: Option<(Offset, Offset)>,
     /// The round-trip time as the receiver measures it: from the handshake, later from echoed timestamps.
@@ -206,11 +206,11 @@ pub trait HeaderSupport: Plugin {
     fn traits(&self) -> HeaderSupportTraits;
 
     /// A data segment is sent; `again` if its bytes were sent before.
-    fn annotate_data(&mut self, _again: bool, _experiment: &mut Experiment) {}
+    fn annotate_data(&mut self, _again: bool, _experiment: &mut ExperimentalOption) {}
 
     /// A segment with data arrived.
     fn on_data(&mut self, _rx: &RxFacts<'_>) {}
 
     /// A pure ACK of everything below `ack` is sent.
-    fn annotate_ack(&mut self, _ack: Offset, _experiment: &mut Experiment) {}
+    fn annotate_ack(&mut self, _ack: Offset, _experiment: &mut ExperimentalOption) {}
 }

@@ -13,7 +13,7 @@ use reknit_units::{Bytes, Duration, Instant, Segments};
 use super::constraints::Order;
 use super::rate::add_losses;
 use super::{SackReport, Sender, context};
-use crate::experiment::{Experiment, Features};
+use crate::experiment::{ExperimentalOption, Features};
 use crate::facts::{AckFacts, Dsack, Phase, RateSample, TIMESTAMP_TICK};
 use crate::scoreboard::{AT_ONCE, Duplicate, Scoreboard, SegId};
 use crate::seq::Offset;
@@ -32,7 +32,7 @@ pub(crate) struct AckInput {
     /// The age of the echoed timestamp.
     pub(crate) echo_age: Option<Duration>,
     pub(crate) ece: bool,
-    pub(crate) experiment: Experiment,
+    pub(crate) experiment: ExperimentalOption,
 }
 
 /// How late an original can come, for detectors that withdraw reductions: half of RFC 9293's maximum segment lifetime.
@@ -42,7 +42,7 @@ impl Sender {
     pub(crate) fn on_ack(&mut self, now: Instant, input: &AckInput) {
         if self.withholder.as_mut().is_some_and(|withholder| withholder.is_optimistic(input, &self.board)) {
             // The connection ends: see `has_detected_optimistic_ack`.
-        } else if self.repeats_itself(input) {
+        } else if self.is_redundant(input) {
             self.update_window(now, input);
             self.stats.acks += 1;
         } else if self.backlog.has_ack() {
@@ -151,7 +151,7 @@ impl Sender {
         let lifetime = if self.traits.loss_detector.withdraws {
             MAXIMUM_LATENESS
         } else {
-            Scoreboard::ghost_lifetime(self.state.rto_or_substitute(&self.config), self.state.srtt)
+            Scoreboard::retired_lifetime(self.state.rto_or_substitute(&self.config), self.state.srtt)
         };
         self.board.retire(now + lifetime);
         if let Some(sampler) = &mut self.sampler {
@@ -161,9 +161,9 @@ impl Sender {
 
     /// True if the ACK repeats the one before at an end that has only received: nothing is outstanding, and there is
     /// nothing to send. Most data segments of a transfer arrive at such an end.
-    fn repeats_itself(&self, input: &AckInput) -> bool {
+    fn is_redundant(&self, input: &AckInput) -> bool {
         let has_news = input.pure || input.ece || input.sack.is_some() || input.ack != self.state.snd_una;
-        !self.queue.is_used() && !has_news && self.stats.acks > 0
+        !self.queue.has_written() && !has_news && self.stats.acks > 0
     }
 
     /// Step 2, RFC 9293 §3.10.7.4: only the newest segment updates the window. True if it changed.

@@ -8,7 +8,7 @@
 use reknit_units::Instant;
 
 use super::{AckInput, Sender};
-use crate::experiment::Experiment;
+use crate::experiment::ExperimentalOption;
 use crate::scoreboard::{AT_ONCE, SegId};
 
 /// Segments that are still to be marked.
@@ -125,7 +125,7 @@ impl Sender {
         }
         let part = self.board.end_of_first(AT_ONCE).filter(|end| input.ack > *end);
         if let Some(end) = part {
-            let part = AckInput { ack: end, sack: None, experiment: Experiment::default(), ..input.clone() };
+            let part = AckInput { ack: end, sack: None, experiment: ExperimentalOption::default(), ..input.clone() };
             self.run_pipeline(now, &part);
             self.backlog.push_ack(now, input.clone());
         } else if !self.run_pipeline(now, input) {

@@ -5,9 +5,9 @@ use reknit_units::{Bytes, Instant, Segments};
 
 use super::recovery::Event;
 use super::{Sender, context};
-use crate::facts::{AckFacts, Context, Phase, Trigger, Turn};
+use crate::facts::{AckFacts, Context, Phase, RecoveryEvent, Trigger};
 use crate::scoreboard::SegId;
-use crate::seams::{DisorderEnd, Entry, PluginSet, Verdicts, Why};
+use crate::seams::{DisorderEnd, LossReason, PluginSet, RecoveryEntry, Verdicts};
 
 impl Sender {
     /// True if the ACK ended an episode and thereby set the window, which must not grow in addition.
@@ -81,7 +81,7 @@ impl Sender {
             self.reduce(now, Trigger::FastRetransmit, hole, ack);
         }
         for &(id, why) in &verdicts.lost {
-            if why == Why::PartialAck {
+            if why == LossReason::PartialAck {
                 self.constraints.retransmit_at_once();
             }
             self.mark_lost(now, id);
@@ -110,7 +110,7 @@ impl Sender {
         self.recovery.end_postponement();
         let cwnd = self.plugins.fast_recovery.enter(&context!(self, now), ack);
         self.state.set_cwnd(&self.config, cwnd);
-        self.plugins.on_turn(&context!(self, now), Turn::EnterRecovery);
+        self.plugins.on_recovery_event(&context!(self, now), RecoveryEvent::EnterRecovery);
     }
 
     /// The normal end of recovery, or of the time after a timeout. True if that set the window.
@@ -121,13 +121,13 @@ impl Sender {
                 let cwnd = self.plugins.fast_recovery.exit(&cx);
                 self.state.set_cwnd(&self.config, cwnd);
                 self.leave_episode(Event::RecoveryOver);
-                self.plugins.on_turn(&context!(self, now), Turn::LeaveRecovery);
+                self.plugins.on_recovery_event(&context!(self, now), RecoveryEvent::LeaveRecovery);
                 !self.traits.fast_recovery.grows_on_exit
             }
             // While it is undecided whether a timeout was spurious, the plug-in decides when this phase ends.
             Phase::Loss if self.state.snd_una >= self.state.recover && !self.recovery.is_undecided() => {
                 self.leave_episode(Event::RecoveryOver);
-                self.plugins.on_turn(&context!(self, now), Turn::LeaveRecovery);
+                self.plugins.on_recovery_event(&context!(self, now), RecoveryEvent::LeaveRecovery);
                 false
             }
             _ => false,
@@ -189,8 +189,8 @@ impl Sender {
         let cx: Context<'_> = context!(self, now);
         let waits = self.plugins.postponements.iter_mut().map(|p| p.may_enter(&cx, hole));
         let until = waits.filter_map(|entry| match entry {
-            Entry::Now => None,
-            Entry::At(at) => Some(at),
+            RecoveryEntry::Now => None,
+            RecoveryEntry::At(at) => Some(at),
         });
         let until = until.max().filter(|until| *until > now);
         if let Some(until) = until {

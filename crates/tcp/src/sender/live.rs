@@ -7,10 +7,10 @@ use std::sync::Arc;
 
 use reknit_units::{Bytes, Instant};
 
-use super::ledger::Ledger;
 use super::pacing::Pacer;
 use super::recovery::LossRecovery;
 use super::rtt::update_rto;
+use super::undoable::UndoableReductions;
 use super::{Outgoing, Sender, sampler, window_control};
 use crate::config::Config;
 use crate::facts::SendState;
@@ -81,7 +81,7 @@ impl Sender {
         self.sampler = sampler(now, self.traits.congestion_control);
         self.pacer = Pacer::default();
         self.recovery = LossRecovery::new();
-        self.ledger = Ledger::default();
+        self.undoable = UndoableReductions::default();
         self.timers.forget_timeouts();
         self.queue.queue_unlimited(&self.plugins.send_buffers);
         if let Some(srtt) = self.state.srtt {
@@ -97,7 +97,7 @@ impl Sender {
         let SendState { srtt, snd_una, ssthresh, rto, .. } = &*self.state;
         black_box(&(*srtt, *snd_una, *ssthresh, *rto));
         self.board.read_ahead();
-        black_box(&(self.recovery.postponed_until().is_some(), self.ledger.is_empty()));
+        black_box(&(self.recovery.postponed_until().is_some(), self.undoable.is_empty()));
         black_box(&(self.newly.len(), self.outbox.len()));
         black_box(&(self.stats.reordering.len(), self.stats.sent.new, self.stats.undos, self.stats.acks));
         black_box(&(self.queue.queued(), self.backlog.has_ack()));

@@ -10,7 +10,7 @@
 //! | [`peer`] | what the peer's last segments contained |
 //! | [`state`] | the variables that plug-ins read |
 //! | [`recovery`] | the stage of loss recovery, and a postponed fast retransmit |
-//! | [`ledger`] | the reductions that can still be undone |
+//! | [`undoable`] | the reductions that can still be undone |
 //! | [`ecn`] | for which data the window was reduced, and whether CWR is due |
 //! | [`timers`] | the sender's own timers |
 //! | [`constraints`] | what may be sent next, apart from how much |
@@ -30,7 +30,6 @@ mod constraints;
 mod detect;
 mod dsack_limit;
 mod ecn;
-mod ledger;
 mod live;
 mod measure;
 mod pacing;
@@ -47,6 +46,7 @@ mod timeout;
 mod timers;
 mod transmit;
 mod undo;
+mod undoable;
 mod window_use;
 mod withhold;
 mod write_queue;
@@ -60,7 +60,6 @@ use self::backlog::Backlog;
 use self::constraints::Constraints;
 use self::dsack_limit::DsackLimit;
 use self::ecn::Ecn;
-use self::ledger::Ledger;
 pub(crate) use self::live::SenderBuffers;
 use self::pacing::Pacer;
 use self::peer::Peer;
@@ -73,6 +72,7 @@ use self::size_probe::SizeProbe;
 use self::state::{Variables, WindowControl};
 pub(crate) use self::timeout::TimerVerdict;
 use self::timers::Timers;
+use self::undoable::UndoableReductions;
 use self::window_use::WindowUse;
 use self::withhold::Withholder;
 use self::write_queue::WriteQueue;
@@ -101,7 +101,7 @@ pub(crate) struct Outgoing {
 
 /// What the handshake has negotiated.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Agreed {
+pub(crate) struct Negotiated {
     pub(crate) smss: Bytes,
     pub(crate) wnd: Bytes,
     pub(crate) wl: (Offset, Offset),
@@ -126,7 +126,7 @@ pub(crate) struct Sender {
     peer: Peer,
     recovery: LossRecovery,
     /// Filled only if a plug-in can find an earlier reduction spurious: the loss detector, or a spurious-retransmission detector.
-    ledger: Ledger,
+    undoable: UndoableReductions,
     ecn: Ecn,
     timers: Timers,
     constraints: Constraints,
@@ -174,7 +174,7 @@ impl Sender {
             queue: WriteQueue::new(),
             peer: Peer::new(),
             recovery: LossRecovery::new(),
-            ledger: Ledger::default(),
+            undoable: UndoableReductions::default(),
             ecn: Ecn::new(),
             timers: Timers::new(now),
             constraints: Constraints::new(now),
@@ -194,7 +194,7 @@ impl Sender {
     }
 
     /// The handshake is complete: the SYN is acknowledged and the options are negotiated. Called once, before any data is sent.
-    pub(crate) fn establish(&mut self, now: Instant, agreed: Agreed) {
+    pub(crate) fn establish(&mut self, now: Instant, agreed: Negotiated) {
         if let Some(without_sack) = self.without_sack.filter(|_| !agreed.sack) {
             without_sack(&mut self.plugins);
             self.traits = self.plugins.traits();

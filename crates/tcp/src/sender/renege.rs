@@ -32,7 +32,7 @@ impl Reneging {
 
     /// Without a retransmission timer: when the receiver counts as reneging.
     pub(super) fn expires(&self, state: &Variables, board: &Scoreboard, timers: &Timers, config: &Config) -> Instant {
-        if state.runs_rto() || timers.is_probing_window() {
+        if state.has_rto_timer() || timers.is_probing_window() {
             return Instant::NEVER;
         }
         let Some(first) = board.get(board.first()).filter(|first| first.is_sacked()) else {

@@ -7,7 +7,7 @@ use std::ops::Deref;
 
 use reknit_units::{Bytes, Duration, Instant, Segments};
 
-use super::Agreed;
+use super::Negotiated;
 use crate::config::Config;
 use crate::facts::{Phase, SendState, Snapshot, Window};
 use crate::seq::Offset;
@@ -44,7 +44,7 @@ impl Variables {
         Variables { snd: SendState::new(config), control, has_rto_timer: true }
     }
 
-    pub(super) fn establish(&mut self, config: &Config, agreed: &Agreed) {
+    pub(super) fn establish(&mut self, config: &Config, agreed: &Negotiated) {
         let snd = &mut self.snd;
         snd.snd_una = Offset::DATA;
         snd.snd_nxt = Offset::DATA;
@@ -288,14 +288,14 @@ impl Variables {
     }
 
     /// False if the estimator disables the retransmission timer; the loss detector's timer then replaces it everywhere.
-    pub(super) fn runs_rto(&self) -> bool {
+    pub(super) fn has_rto_timer(&self) -> bool {
         self.has_rto_timer
     }
 
     /// The RTO without back-off, or a substitute if there is no RTO, because window probes and the idle check still need
     /// a time.
     pub(super) fn rto_or_substitute(&self, config: &Config) -> Duration {
-        if self.runs_rto() {
+        if self.has_rto_timer() {
             return self.snd.rto;
         }
         self.snd.srtt.unwrap_or(config.initial_rto).max(config.min_rto)

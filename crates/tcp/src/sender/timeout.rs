@@ -6,7 +6,7 @@ use reknit_units::{Bytes, Instant, Segments};
 use super::renege::first_is_sacked;
 use super::timers::Expiry;
 use super::{Sender, context};
-use crate::facts::{AckFacts, Phase, Spurious, Trigger, Turn, Window};
+use crate::facts::{AckFacts, Phase, RecoveryEvent, Spurious, Trigger, Window};
 use crate::scoreboard::{AT_ONCE, Cause, SegId};
 use crate::seams::{AfterTimeout, DisorderEnd, PluginSet, TimeoutStep};
 
@@ -74,7 +74,7 @@ impl Sender {
             return TimerVerdict::Continue;
         }
         if self.reneging_expires() <= now {
-            if self.is_hopeless(now) {
+            if self.user_timeout_expired(now) {
                 return TimerVerdict::GiveUp;
             }
             self.reneging.note(self.state.snd_una);
@@ -83,7 +83,7 @@ impl Sender {
         }
         let may_enter = self.recovery.postponed_until().is_some_and(|until| until <= now);
         if may_enter || self.plugins.loss_detector.deadline() <= now {
-            if !self.state.runs_rto() && self.is_hopeless(now) {
+            if !self.state.has_rto_timer() && self.user_timeout_expired(now) {
                 return TimerVerdict::GiveUp;
             }
             self.note_unsent();
@@ -101,13 +101,13 @@ impl Sender {
             self.transmit(now);
         }
         if self.state.rto_expires <= now && !self.detector_replaces_rto() {
-            if self.is_hopeless(now) {
+            if self.user_timeout_expired(now) {
                 return TimerVerdict::GiveUp;
             }
             self.on_rto(now);
         }
         if self.timers.persist_expires() <= now {
-            if self.is_hopeless(now) {
+            if self.user_timeout_expired(now) {
                 return TimerVerdict::GiveUp;
             }
             self.timers.back_off_persist();
@@ -119,8 +119,8 @@ impl Sender {
     }
 
     /// True if nothing was acknowledged within the user timeout.
-    fn is_hopeless(&self, now: Instant) -> bool {
-        self.timers.is_hopeless(now, &self.config)
+    fn user_timeout_expired(&self, now: Instant) -> bool {
+        self.timers.user_timeout_expired(now, &self.config)
     }
 
     /// The retransmission timer expired (RFC 6298 §5.4 to §5.6, RFC 6675 §5.1, RFC 5681 §3.1).
@@ -148,7 +148,8 @@ impl Sender {
             self.state.set_cwnd(&self.config, cwnd);
         }
         self.state.forget_dup_acks();
-        self.plugins.on_turn(&context!(self, now), Turn::Timeout { expired, first: again.is_none() });
+        self.plugins
+            .on_recovery_event(&context!(self, now), RecoveryEvent::Timeout { expired, first: again.is_none() });
         self.constraints.retransmit_at_once();
         self.restart_rto_timer(now);
         self.transmit(now);

@@ -113,7 +113,7 @@ impl Timers {
         config: &Config,
         estimator: &dyn RtoEstimator,
     ) -> Option<Duration> {
-        let timeout = state.runs_rto().then(|| self.timeout(state, config));
+        let timeout = state.has_rto_timer().then(|| self.timeout(state, config));
         state.set_rto_expires(timeout.map_or(Instant::NEVER, |timeout| estimator.expires(now, timeout)));
         timeout
     }
@@ -190,7 +190,7 @@ impl Timers {
     }
 
     /// True if nothing was acknowledged within the user timeout.
-    pub(super) fn is_hopeless(&self, now: Instant, config: &Config) -> bool {
+    pub(super) fn user_timeout_expired(&self, now: Instant, config: &Config) -> bool {
         now.since(self.last_progress) >= config.user_timeout
     }
 }

@@ -6,7 +6,7 @@ use reknit_units::{Bytes, Instant};
 use super::recovery::Event;
 use super::{Sender, context};
 use crate::config::DecreaseOf;
-use crate::facts::{AckFacts, Phase, Snapshot, Spurious, Trigger, Turn, Window};
+use crate::facts::{AckFacts, Phase, RecoveryEvent, Snapshot, Spurious, Trigger, Window};
 use crate::scoreboard::SegId;
 use crate::seams::{LossMarks, PluginSet, Reduction};
 use crate::seq::Offset;
@@ -31,7 +31,7 @@ impl Sender {
         let restores = !ack.ece && !snapshot.is_final;
         let spurious = verdict.filter(|spurious| restores || *spurious == Spurious::Timeout)?;
         self.stats.spurious_cuts += 1;
-        self.plugins.on_turn(&context!(self, now), Turn::Spurious(spurious));
+        self.plugins.on_recovery_event(&context!(self, now), RecoveryEvent::Spurious(spurious));
         Some(spurious)
     }
 
@@ -44,7 +44,7 @@ impl Sender {
         let undo = self.plugins.spurious_response.respond(&context!(self, now), ack, spurious, &snapshot);
         if !undo.stays_open {
             self.state.set_snapshot(None);
-            self.ledger.forget_last(snapshot.hole);
+            self.undoable.forget_last(snapshot.hole);
         }
         if undo.ends_back_off {
             self.timers.end_backoff();
@@ -81,13 +81,13 @@ impl Sender {
     /// Also step 7: the ACK shows that a reduction before the last one was spurious. The response sees the window without that
     /// reduction. The later ones remain, and so does the phase.
     pub(super) fn undo_earlier(&mut self, now: Instant, ack: &AckFacts<'_>) {
-        if self.ledger.is_empty() || ack.ece {
+        if self.undoable.is_empty() || ack.ece {
             return;
         }
         let detectors = &mut self.plugins.spurious_detectors;
         let Some(hole) = detectors.iter_mut().find_map(|detector| detector.earlier()) else { return };
         let current = self.state.window_after_recovery();
-        let Some(withdrawal) = self.ledger.withdraw(hole, current) else { return };
+        let Some(withdrawal) = self.undoable.withdraw(hole, current) else { return };
         self.stats.spurious_cuts += 1;
         if let Some(before) = withdrawal.before_last {
             self.state.restate_snapshot(before);
@@ -158,9 +158,9 @@ impl Sender {
             self.state.set_window(&self.config, window);
             match trigger {
                 Trigger::FastRetransmit if self.keeps_reductions_open() && self.state.may_undo => {
-                    self.ledger.push(hole, before, self.state.cwnd);
+                    self.undoable.push(hole, before, self.state.cwnd);
                 }
-                _ => self.ledger.close(),
+                _ => self.undoable.close(),
             }
         }
         self.plugins.undo_limit.on_reduced(&context!(self, now), trigger);
@@ -173,10 +173,10 @@ impl Sender {
     /// The loss detector reports that the reduction for `hole` was spurious. Called first in `act_on_loss` (step 8).
     pub(super) fn withdraw(&mut self, now: Instant, hole: SegId) {
         let window = self.state.window_after_recovery();
-        let Some(withdrawal) = self.ledger.withdraw(hole, window) else { return };
+        let Some(withdrawal) = self.undoable.withdraw(hole, window) else { return };
         self.stats.spurious_cuts += 1;
         self.stats.undos += 1;
-        self.plugins.on_turn(&context!(self, now), Turn::Spurious(Spurious::FastRetransmit));
+        self.plugins.on_recovery_event(&context!(self, now), RecoveryEvent::Spurious(Spurious::FastRetransmit));
         let is_last = withdrawal.before_last.is_none();
         if is_last {
             self.state.set_snapshot(None);

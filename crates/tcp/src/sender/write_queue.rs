@@ -56,7 +56,7 @@ impl WriteQueue {
     }
 
     /// True if the application has written or closed.
-    pub(super) fn is_used(&self) -> bool {
+    pub(super) fn has_written(&self) -> bool {
         self.written > Offset::DATA || self.fin.is_some()
     }
 

@@ -4,7 +4,7 @@ use reknit_tcp::Config;
 use reknit_tcp::config::RttSamples;
 use reknit_tcp::facts::{AckFacts, Context, Phase, Spurious};
 use reknit_tcp::scoreboard::SegId;
-use reknit_tcp::seams::{LossDetector, LossDetectorTraits, Plugin, Verdicts, Why};
+use reknit_tcp::seams::{LossDetector, LossDetectorTraits, LossReason, Plugin, Verdicts};
 use reknit_testkit::peer::{MSS, Peer, SILENCE, WINDOW, ack, plain, sacking};
 use reknit_testkit::{Ack, NOTHING, SMSS, TestSender, config, variant, vector};
 use reknit_units::{Bytes, Duration, Segments};
@@ -115,7 +115,7 @@ impl LossDetector for Penitent {
             None if cx.board.sacked().segments == Segments(3) => {
                 self.0 = Some(cx.board.first());
                 verdicts.event(cx.board.first());
-                verdicts.lost(cx.board.first(), Why::Duplicates);
+                verdicts.lost(cx.board.first(), LossReason::Duplicates);
             }
             _ => {}
         }

@@ -1,7 +1,7 @@
 //! What every plug-in can do: show numbers, and keep something for the next connection to the same peer.
 
 use reknit_tcp::facts::Context;
-use reknit_tcp::seams::{AckAction, AckPolicy, DupThresh, Entry, Memory, Plugin, Postponement, RxFacts};
+use reknit_tcp::seams::{AckAction, AckPolicy, DupThresh, Memory, Plugin, Postponement, RecoveryEntry, RxFacts};
 use reknit_tcp::{Config, Connection, Identity};
 use reknit_testkit::variant;
 use reknit_units::{Instant, Segments};
@@ -47,8 +47,8 @@ impl Plugin for Showing {
 }
 
 impl Postponement for Showing {
-    fn may_enter(&mut self, _cx: &Context<'_>, _hole: reknit_tcp::scoreboard::SegId) -> Entry {
-        Entry::Now
+    fn may_enter(&mut self, _cx: &Context<'_>, _hole: reknit_tcp::scoreboard::SegId) -> RecoveryEntry {
+        RecoveryEntry::Now
     }
 }
 

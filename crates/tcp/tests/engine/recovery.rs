@@ -5,7 +5,7 @@
 use reknit_tcp::Config;
 use reknit_tcp::facts::Context;
 use reknit_tcp::scoreboard::SegId;
-use reknit_tcp::seams::{Entry, Plugin, Postponement};
+use reknit_tcp::seams::{Plugin, Postponement, RecoveryEntry};
 use reknit_testkit::{Ack, NOTHING, SMSS, TestSender, config, variant, vector};
 use reknit_units::{Duration, Instant, Segments};
 use reknit_variants::Composition;
@@ -259,8 +259,8 @@ struct Wait(Option<Duration>);
 impl Plugin for Wait {}
 
 impl Postponement for Wait {
-    fn may_enter(&mut self, cx: &Context<'_>, _hole: SegId) -> Entry {
-        self.0.map_or(Entry::Now, |wait| Entry::At(cx.now + wait))
+    fn may_enter(&mut self, cx: &Context<'_>, _hole: SegId) -> RecoveryEntry {
+        self.0.map_or(RecoveryEntry::Now, |wait| RecoveryEntry::At(cx.now + wait))
     }
 }
 

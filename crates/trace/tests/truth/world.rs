@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use reknit_path::{Direction, Label, Packet, Phases, Pipe, Profile, flow_hash};
+use reknit_path::{Direction, Packet, Phases, Pipe, Profile, SegmentTag, flow_hash};
 use reknit_sim::tcp_config;
 use reknit_tcp::{Connection, Identity, Output, Segment, SeqNum};
 use reknit_units::{Bytes, Duration, Instant};
@@ -42,7 +42,7 @@ struct Datagram {
     ip_id: u16,
     /// Its number in the log, if it has data.
     serial: Option<usize>,
-    label: Label,
+    label: SegmentTag,
 }
 
 impl Packet for Datagram {
@@ -54,7 +54,7 @@ impl Packet for Datagram {
         *self
     }
 
-    fn label(&self) -> Option<Label> {
+    fn label(&self) -> Option<SegmentTag> {
         Some(self.label)
     }
 
@@ -166,9 +166,9 @@ impl World {
 
     fn send(&mut self, from: usize, segment: &Segment) {
         let record = self.ends[from].outstanding(segment.seq).filter(|_| from == SENDER && segment.len > 0);
-        let mut label = Label { flow: 0, segment: 0, transmission: 0 };
+        let mut label = SegmentTag { flow: 0, segment: 0, transmission: 0 };
         let serial = record.map(|(id, record)| {
-            label = Label { segment: id.0 + 1, transmission: record.transmissions, ..label };
+            label = SegmentTag { segment: id.0 + 1, transmission: record.transmissions, ..label };
             let log = &mut self.captured.log;
             // Not the record's number, which may already count a retransmission that is sent next.
             let number = self.numbers.entry(id.0).or_insert(0);

@@ -6,7 +6,7 @@
 
 use std::mem;
 
-use reknit_tcp::facts::{AckFacts, Context, Spurious, Turn};
+use reknit_tcp::facts::{AckFacts, Context, RecoveryEvent, Spurious};
 use reknit_tcp::scoreboard::SegId;
 
 /// The hole of the last fast retransmit, and what was measured when it was covered.
@@ -24,12 +24,12 @@ impl<T> Default for EpisodeSample<T> {
 }
 
 impl<T> EpisodeSample<T> {
-    /// Call it on every turn.
-    pub(crate) fn on_turn(&mut self, cx: &Context<'_>, turn: Turn) {
+    /// Call it on every recovery event.
+    pub(crate) fn on_recovery_event(&mut self, cx: &Context<'_>, event: RecoveryEvent) {
         let hole = cx.snd.snapshot.map(|snapshot| snapshot.hole);
-        match turn {
-            Turn::EnterRecovery => *self = EpisodeSample { hole, ..EpisodeSample::default() },
-            Turn::Spurious(Spurious::FastRetransmit) => self.spurious = hole.is_some() && hole == self.hole,
+        match event {
+            RecoveryEvent::EnterRecovery => *self = EpisodeSample { hole, ..EpisodeSample::default() },
+            RecoveryEvent::Spurious(Spurious::FastRetransmit) => self.spurious = hole.is_some() && hole == self.hole,
             _ => {}
         }
     }

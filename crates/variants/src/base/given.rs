@@ -1,7 +1,7 @@
 //! The initial state for tests of single plug-ins: eight segments in flight, cwnd and ssthresh of eight segments.
 
 use reknit_tcp::Config;
-use reknit_tcp::experiment::Experiment;
+use reknit_tcp::experiment::ExperimentalOption;
 use reknit_tcp::facts::{AckFacts, Phase, SendState};
 use reknit_tcp::seq::Offset;
 use reknit_units::{Bytes, Segments};
@@ -43,7 +43,7 @@ pub(crate) fn ack() -> AckFacts<'static> {
         dsack: None,
         echoed: None,
         ece: false,
-        experiment: Experiment::default(),
+        experiment: ExperimentalOption::default(),
         reordering: None,
         rtt: None,
         rtt_sample: None,

@@ -22,7 +22,7 @@
 //! **Status.** Faithful.
 
 use reknit_tcp::facts::{AckFacts, Context, Phase};
-use reknit_tcp::seams::{FastRecovery, LossDetector, Plugin, SenderPlugins, Verdicts, Why};
+use reknit_tcp::seams::{FastRecovery, LossDetector, LossReason, Plugin, SenderPlugins, Verdicts};
 use reknit_units::Bytes;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -75,15 +75,15 @@ impl Plugin for PartialAcks {}
 impl LossDetector for PartialAcks {
     fn on_ack(&mut self, cx: &Context<'_>, ack: &AckFacts<'_>, verdicts: &mut Verdicts) {
         if cx.snd.phase == Phase::Recovery && ack.advances() {
-            verdicts.lost(cx.board.first(), Why::PartialAck);
+            verdicts.lost(cx.board.first(), LossReason::PartialAck);
         } else if !in_episode(cx) && ack.duplicate && PartialAcks::enough_duplicates(cx) {
-            verdicts.lost(cx.board.first(), Why::Duplicates);
+            verdicts.lost(cx.board.first(), LossReason::Duplicates);
         }
     }
 
     fn on_timer(&mut self, cx: &Context<'_>, verdicts: &mut Verdicts) {
         if !in_episode(cx) && PartialAcks::enough_duplicates(cx) && !cx.board.is_empty() {
-            verdicts.lost(cx.board.first(), Why::Duplicates);
+            verdicts.lost(cx.board.first(), LossReason::Duplicates);
         }
     }
 }

@@ -19,7 +19,7 @@
 //! **Status.** Faithful.
 
 use reknit_tcp::facts::{AckFacts, Context, Phase};
-use reknit_tcp::seams::{FastRecovery, LossDetector, Plugin, Verdicts, Why};
+use reknit_tcp::seams::{FastRecovery, LossDetector, LossReason, Plugin, Verdicts};
 use reknit_units::{Bytes, Segments};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -53,14 +53,14 @@ impl LossDetector for Duplicates {
         let enough = ack.duplicate && cx.snd.dup_acks >= cx.snd.dup_thresh;
         let allowed = !self.config.bug_fix || cx.snd.snd_una > cx.snd.recover;
         if enough && allowed && cx.snd.phase != Phase::Recovery {
-            verdicts.lost(cx.board.first(), Why::Duplicates);
+            verdicts.lost(cx.board.first(), LossReason::Duplicates);
             verdicts.event(cx.board.first()); // after a timeout too
         }
     }
 
     fn on_timer(&mut self, cx: &Context<'_>, verdicts: &mut Verdicts) {
         if !in_episode(cx) && cx.snd.dup_acks >= cx.snd.dup_thresh && !cx.board.is_empty() {
-            verdicts.lost(cx.board.first(), Why::Duplicates);
+            verdicts.lost(cx.board.first(), LossReason::Duplicates);
         }
     }
 }

@@ -3,7 +3,7 @@
 //! is taken in full instead of being averaged, and the deviation does not fall below its value before the timeout.
 
 use reknit_tcp::Config as Tcp;
-use reknit_tcp::facts::{AckFacts, Context, Spurious, Turn};
+use reknit_tcp::facts::{AckFacts, Context, RecoveryEvent, Spurious};
 use reknit_tcp::seams::{Plugin, RtoEstimator};
 use reknit_units::{Duration, Instant};
 use schemars::JsonSchema;
@@ -80,19 +80,19 @@ impl RtoEstimator for Rfc4015 {
 }
 
 impl Plugin for Rfc4015 {
-    fn on_turn(&mut self, cx: &Context<'_>, turn: Turn) {
-        match turn {
-            Turn::Timeout { .. } if !self.in_series => {
+    fn on_recovery_event(&mut self, cx: &Context<'_>, event: RecoveryEvent) {
+        match event {
+            RecoveryEvent::Timeout { .. } if !self.in_series => {
                 self.in_series = true;
                 self.keep();
             }
-            Turn::Timeout { .. } | Turn::Spurious(Spurious::FastRetransmit) => {}
-            Turn::EnterRecovery => {
+            RecoveryEvent::Timeout { .. } | RecoveryEvent::Spurious(Spurious::FastRetransmit) => {}
+            RecoveryEvent::EnterRecovery => {
                 self.in_series = false;
                 self.before = None;
             }
-            Turn::LeaveRecovery => self.in_series = false,
-            Turn::Spurious(Spurious::Timeout | Spurious::LateTimeout) => {
+            RecoveryEvent::LeaveRecovery => self.in_series = false,
+            RecoveryEvent::Spurious(Spurious::Timeout | Spurious::LateTimeout) => {
                 self.in_series = false;
                 self.adapt = self.before.take().map(|before| (before, cx.now));
             }
@@ -121,8 +121,9 @@ mod tests {
         let at = |now| Context { now, config: &config, snd: &snd, board: &board };
         let resumed = Instant::ZERO + MS * 5000;
         let mut estimator = estimator();
-        estimator.on_turn(&at(Instant::ZERO), Turn::Timeout { expired: MS * 300, first: true });
-        estimator.on_turn(&at(resumed), spurious.map_or(Turn::LeaveRecovery, Turn::Spurious));
+        estimator.on_recovery_event(&at(Instant::ZERO), RecoveryEvent::Timeout { expired: MS * 300, first: true });
+        estimator
+            .on_recovery_event(&at(resumed), spurious.map_or(RecoveryEvent::LeaveRecovery, RecoveryEvent::Spurious));
         // Data that was sent before is not used, however long it took.
         let old = AckFacts { rtt: Some(MS * 900), ..given::ack() };
         assert!(!estimator.on_ack(&at(resumed + MS * 899), &old));

@@ -22,9 +22,9 @@
 //!
 //! **Status.** Faithful.
 
-use reknit_tcp::facts::{AckFacts, Context, Phase, Turn};
+use reknit_tcp::facts::{AckFacts, Context, Phase, RecoveryEvent};
 use reknit_tcp::scoreboard::{Record, SegId};
-use reknit_tcp::seams::{FastRecovery, LossDetector, LossDetectorTraits, Plugin, Verdicts, Why};
+use reknit_tcp::seams::{FastRecovery, LossDetector, LossDetectorTraits, LossReason, Plugin, Verdicts};
 use reknit_units::{Bytes, Instant, Segments};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -139,12 +139,12 @@ impl SackedAbove {
     }
 
     /// Which part of the trigger applied.
-    fn why(cx: &Context<'_>) -> Why {
-        if cx.snd.dup_acks >= cx.snd.dup_thresh { Why::Duplicates } else { Why::SackedAbove }
+    fn why(cx: &Context<'_>) -> LossReason {
+        if cx.snd.dup_acks >= cx.snd.dup_thresh { LossReason::Duplicates } else { LossReason::SackedAbove }
     }
 
     /// Begins recovery. The first segment is marked lost whatever `IsLost` returns, and the frontier starts above it.
-    pub(crate) fn begin(&mut self, cx: &Context<'_>, why: Why, verdicts: &mut Verdicts) {
+    pub(crate) fn begin(&mut self, cx: &Context<'_>, why: LossReason, verdicts: &mut Verdicts) {
         let first = cx.board.first();
         verdicts.lost(first, why);
         self.frontier = Some(Frontier { next: first.next(), above: cx.board.sacked().bytes });
@@ -184,7 +184,7 @@ impl SackedAbove {
                 if record.is_retransmitted() {
                     verdicts.original_lost(frontier.next); // retransmitted by rule 3 before it was marked lost
                 } else if record.is_open() {
-                    verdicts.lost(frontier.next, Why::SackedAbove);
+                    verdicts.lost(frontier.next, LossReason::SackedAbove);
                 }
             } else {
                 return;
@@ -249,15 +249,15 @@ impl LossDetector for SackedAbove {
 }
 
 impl Plugin for SackedAbove {
-    fn on_turn(&mut self, cx: &Context<'_>, turn: Turn) {
-        match turn {
-            Turn::EnterRecovery => {}
-            Turn::LeaveRecovery | Turn::Timeout { .. } => {
+    fn on_recovery_event(&mut self, cx: &Context<'_>, event: RecoveryEvent) {
+        match event {
+            RecoveryEvent::EnterRecovery => {}
+            RecoveryEvent::LeaveRecovery | RecoveryEvent::Timeout { .. } => {
                 (self.frontier, self.go_on) = (None, Instant::NEVER);
                 self.repeated = Segments::ZERO;
             }
             // A spurious reduction may be detected while the recovery continues.
-            Turn::Spurious(_) => (self.excused, self.go_on) = (cx.board.next_id(), Instant::NEVER),
+            RecoveryEvent::Spurious(_) => (self.excused, self.go_on) = (cx.board.next_id(), Instant::NEVER),
         }
     }
 }

@@ -17,7 +17,7 @@
 //!   round trip count as one. After `in_a_row` consecutive undos, the next reduction is final: if losses continue,
 //!   the window was too large.
 
-use reknit_tcp::facts::{AckFacts, Context, Trigger, Turn};
+use reknit_tcp::facts::{AckFacts, Context, RecoveryEvent, Trigger};
 use reknit_tcp::seams::{Plugin, UndoLimit};
 use reknit_tcp::seq::Offset;
 use reknit_units::{Bytes, Duration, Instant, Rate};
@@ -200,8 +200,8 @@ impl UndoLimit for Bounds {
 }
 
 impl Plugin for Bounds {
-    fn on_turn(&mut self, _cx: &Context<'_>, turn: Turn) {
-        if let Turn::Spurious(_) = turn {
+    fn on_recovery_event(&mut self, _cx: &Context<'_>, event: RecoveryEvent) {
+        if let RecoveryEvent::Spurious(_) = event {
             self.in_a_row = match self.calm_rounds {
                 0 => self.in_a_row, // in the same round trip
                 rounds if rounds <= self.config.rounds => self.in_a_row + 1,
@@ -262,7 +262,7 @@ mod tests {
 
         fn undo(&mut self) {
             let cx = Context { now: self.now, config: &self.config, snd: &self.snd, board: &self.board };
-            self.limit.on_turn(&cx, Turn::Spurious(Spurious::FastRetransmit));
+            self.limit.on_recovery_event(&cx, RecoveryEvent::Spurious(Spurious::FastRetransmit));
         }
 
         fn reduce(&mut self) {

@@ -29,9 +29,9 @@
 //!
 //! **Status.** Faithful.
 
-use reknit_tcp::facts::{AckFacts, Context, Phase, Turn};
+use reknit_tcp::facts::{AckFacts, Context, Phase, RecoveryEvent};
 use reknit_tcp::scoreboard::{Cause, SegId};
-use reknit_tcp::seams::{LossDetector, LossDetectorTraits, Plugin, Seam, Verdicts, Why};
+use reknit_tcp::seams::{LossDetector, LossDetectorTraits, LossReason, Plugin, Seam, Verdicts};
 use reknit_units::{Duration, Instant};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -67,8 +67,8 @@ fn silence(cx: &Context<'_>) -> Duration {
 }
 
 impl Plugin for Oracle {
-    fn on_turn(&mut self, cx: &Context<'_>, turn: Turn) {
-        if turn == Turn::EnterRecovery {
+    fn on_recovery_event(&mut self, cx: &Context<'_>, event: RecoveryEvent) {
+        if event == RecoveryEvent::EnterRecovery {
             self.recovery_began = cx.now;
         }
     }
@@ -103,6 +103,6 @@ impl LossDetector for Oracle {
         if cx.snd.phase == Phase::Recovery && is_new {
             verdicts.event(id);
         }
-        verdicts.lost(id, Why::Reported);
+        verdicts.lost(id, LossReason::Reported);
     }
 }

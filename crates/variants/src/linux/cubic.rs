@@ -18,7 +18,7 @@
 //! - 8: RTT samples from the first second of an epoch do not update the minimum RTT.
 //! - 9: in slow start, the window grows up to twice what is in flight, otherwise only if it is full (RFC 7661).
 
-use reknit_tcp::facts::{AckFacts, Context, Turn, Window};
+use reknit_tcp::facts::{AckFacts, Context, RecoveryEvent, Window};
 use reknit_tcp::seams::{CongestionControl, CongestionControlTraits, Plugin, Reduction};
 use reknit_units::{Bytes, Duration, Instant, Segments};
 use schemars::JsonSchema;
@@ -272,16 +272,16 @@ impl CongestionControl for Cubic {
 
 impl Plugin for Cubic {
     /// Rule 4.
-    fn on_turn(&mut self, _cx: &Context<'_>, turn: Turn) {
-        match turn {
-            Turn::EnterRecovery => self.credit = 0,
-            Turn::Timeout { .. } => {
+    fn on_recovery_event(&mut self, _cx: &Context<'_>, event: RecoveryEvent) {
+        match event {
+            RecoveryEvent::EnterRecovery => self.credit = 0,
+            RecoveryEvent::Timeout { .. } => {
                 self.credit = 0;
                 self.curve = Curve::default();
                 self.min_rtt = None;
                 self.hystart = Some(HyStart::NEW).filter(|_| self.config.hystart);
             }
-            Turn::LeaveRecovery | Turn::Spurious(_) => {}
+            RecoveryEvent::LeaveRecovery | RecoveryEvent::Spurious(_) => {}
         }
     }
 }

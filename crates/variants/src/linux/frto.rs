@@ -13,7 +13,7 @@
 //!
 //! **Departure from the RFC, observed in Linux 6.18.** Retransmissions and slow start continue while F-RTO is active.
 
-use reknit_tcp::facts::{AckFacts, Context, Turn};
+use reknit_tcp::facts::{AckFacts, Context, RecoveryEvent};
 use reknit_tcp::seams::{AfterTimeout, Plugin, TimeoutRecovery, TimeoutStep};
 use reknit_tcp::seq::Offset;
 use reknit_units::{Bytes, Segments};
@@ -29,30 +29,32 @@ pub struct LinuxFrtoConfig {}
 
 impl Algorithm<dyn TimeoutRecovery> for LinuxFrtoConfig {
     fn build(&self) -> Box<dyn TimeoutRecovery> {
-        Box::new(Frto { watch: Watch::default() })
+        Box::new(Frto { watch: FrtoState::default() })
     }
 }
 
 /// The state of F-RTO. The detector of spurious timeouts and the transmission after a timeout each keep one.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Watch {
+pub(super) struct FrtoState {
     in_episode: bool,
     live: bool,
     /// Data below this was sent before the timeout, or before the first ACK after it.
     sent_before: Offset,
 }
 
-impl Watch {
-    /// Rule 1. Call it on every turn.
-    pub(super) fn on_turn(&mut self, cx: &Context<'_>, turn: Turn) {
-        match turn {
-            Turn::Timeout { first, .. } => {
+impl FrtoState {
+    /// Rule 1. Call it on every recovery event.
+    pub(super) fn on_recovery_event(&mut self, cx: &Context<'_>, event: RecoveryEvent) {
+        match event {
+            RecoveryEvent::Timeout { first, .. } => {
                 self.live = !self.in_episode || !first;
                 self.sent_before = cx.snd.snd_nxt;
             }
-            Turn::EnterRecovery | Turn::LeaveRecovery | Turn::Spurious(_) => self.live = false,
+            RecoveryEvent::EnterRecovery | RecoveryEvent::LeaveRecovery | RecoveryEvent::Spurious(_) => {
+                self.live = false;
+            }
         }
-        self.in_episode = matches!(turn, Turn::EnterRecovery | Turn::Timeout { .. });
+        self.in_episode = matches!(event, RecoveryEvent::EnterRecovery | RecoveryEvent::Timeout { .. });
     }
 
     /// Rule 2.
@@ -80,7 +82,7 @@ impl Watch {
 
 #[derive(Debug)]
 struct Frto {
-    watch: Watch,
+    watch: FrtoState,
 }
 
 impl TimeoutRecovery for Frto {
@@ -102,7 +104,7 @@ impl TimeoutRecovery for Frto {
 }
 
 impl Plugin for Frto {
-    fn on_turn(&mut self, cx: &Context<'_>, turn: Turn) {
-        self.watch.on_turn(cx, turn);
+    fn on_recovery_event(&mut self, cx: &Context<'_>, event: RecoveryEvent) {
+        self.watch.on_recovery_event(cx, event);
     }
 }

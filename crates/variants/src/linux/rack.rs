@@ -30,7 +30,7 @@
 //!   segments, so that the work for each ACK is bounded.
 //! - 14: the RTT of the handshake is a sample of the minimum RTT, often the lowest, because a SYN is small.
 
-use reknit_tcp::facts::{AckFacts, Context, Phase, TIMESTAMP_TICK, Turn};
+use reknit_tcp::facts::{AckFacts, Context, Phase, RecoveryEvent, TIMESTAMP_TICK};
 use reknit_tcp::scoreboard::{Cause, Record, SegId};
 use reknit_tcp::seams::{LateAcks, LossDetector, LossDetectorTraits, Plugin, Seam, Verdicts};
 use reknit_tcp::seq::Offset;
@@ -371,22 +371,22 @@ impl LossDetector for Rack {
 }
 
 impl Plugin for Rack {
-    fn on_turn(&mut self, cx: &Context<'_>, turn: Turn) {
+    fn on_recovery_event(&mut self, cx: &Context<'_>, event: RecoveryEvent) {
         self.waits = false;
-        match turn {
-            Turn::EnterRecovery => {
+        match event {
+            RecoveryEvent::EnterRecovery => {
                 self.end_probe();
                 self.first.begin(cx);
             }
-            Turn::Timeout { .. } => {
+            RecoveryEvent::Timeout { .. } => {
                 self.end_probe();
                 self.overtaking.look_again();
             }
-            Turn::LeaveRecovery => {
+            RecoveryEvent::LeaveRecovery => {
                 self.steps.persist = self.steps.persist.saturating_sub(1);
                 self.may_begin = true;
             }
-            Turn::Spurious(_) => {
+            RecoveryEvent::Spurious(_) => {
                 self.undone_partly = is_partial(cx);
                 self.advanced = true; // rule 11
                 self.steps.undone = true;

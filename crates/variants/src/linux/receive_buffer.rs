@@ -151,7 +151,7 @@ impl ReceiveBuffer for Buffer {
 #[cfg(test)]
 mod tests {
     use reknit_tcp::Config as Tcp;
-    use reknit_tcp::experiment::Experiment;
+    use reknit_tcp::experiment::ExperimentalOption;
     use reknit_tcp::seams::Arrival;
     use reknit_units::Duration;
 
@@ -205,7 +205,7 @@ mod tests {
                 window: Bytes(65_535),
                 buffer_grew: false,
                 timestamp: None,
-                experiment: &Experiment::default(),
+                experiment: &ExperimentalOption::default(),
                 dropped: None,
                 rtt: Some(Duration::from_millis(182)),
             });

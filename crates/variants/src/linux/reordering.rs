@@ -15,7 +15,7 @@
 //! **Departure.** Rule 2 compares the timestamp with the retransmission of that segment; Linux compares it with the
 //! first retransmission of the episode.
 
-use reknit_tcp::facts::{AckFacts, Context, Phase, TIMESTAMP_TICK, Turn};
+use reknit_tcp::facts::{AckFacts, Context, Phase, RecoveryEvent, TIMESTAMP_TICK};
 use reknit_tcp::scoreboard::{Record, SegId};
 use reknit_tcp::seams::{DupThresh, Plugin};
 use reknit_units::Segments;
@@ -99,13 +99,13 @@ impl DupThresh for Degree {
 
 impl Plugin for Degree {
     /// Rule 3.
-    fn on_turn(&mut self, cx: &Context<'_>, turn: Turn) {
-        if let Turn::Timeout { .. } = turn
+    fn on_recovery_event(&mut self, cx: &Context<'_>, event: RecoveryEvent) {
+        if let RecoveryEvent::Timeout { .. } = event
             && !self.in_episode
             && cx.board.sacked().segments >= self.config.initial
         {
             self.learned = self.learned.min(self.config.initial);
         }
-        self.in_episode = matches!(turn, Turn::EnterRecovery | Turn::Timeout { .. });
+        self.in_episode = matches!(event, RecoveryEvent::EnterRecovery | RecoveryEvent::Timeout { .. });
     }
 }

@@ -22,7 +22,9 @@
 //! after rule 2 by timestamps. Otherwise they stay, and begin the next recovery. The state of the congestion control is
 //! not restored.
 
-use reknit_tcp::facts::{AckFacts, Context, Dsack, Phase, Snapshot, Spurious, TIMESTAMP_TICK, Trigger, Turn, Window};
+use reknit_tcp::facts::{
+    AckFacts, Context, Dsack, Phase, RecoveryEvent, Snapshot, Spurious, TIMESTAMP_TICK, Trigger, Window,
+};
 use reknit_tcp::scoreboard::{Cause, SegId};
 use reknit_tcp::seams::{LossMarks, Plugin, SpuriousDetector, SpuriousResponse, Undo};
 use reknit_tcp::seq::Offset;
@@ -31,7 +33,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::algorithm::Algorithm;
-use crate::linux::frto::Watch;
+use crate::linux::frto::FrtoState;
 
 /// No parameters.
 #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize, JsonSchema)]
@@ -46,7 +48,7 @@ impl Algorithm<dyn SpuriousDetector> for LinuxUndoConfig {
             high_seq: Offset::SYN,
             first: FirstRetransmission::default(),
             probe_under_way: false,
-            watch: Watch::default(),
+            watch: FrtoState::default(),
         })
     }
 }
@@ -110,7 +112,7 @@ struct Evidence {
     first: FirstRetransmission,
     /// A tail loss probe that retransmitted data may still be reported as a duplicate.
     probe_under_way: bool,
-    watch: Watch,
+    watch: FrtoState,
 }
 
 impl Evidence {
@@ -197,26 +199,26 @@ impl SpuriousDetector for Evidence {
 }
 
 impl Plugin for Evidence {
-    fn on_turn(&mut self, cx: &Context<'_>, turn: Turn) {
-        match turn {
-            Turn::EnterRecovery => {
+    fn on_recovery_event(&mut self, cx: &Context<'_>, event: RecoveryEvent) {
+        match event {
+            RecoveryEvent::EnterRecovery => {
                 self.begin(cx);
                 (self.live, self.high_seq) = (Live::Recovery, cx.snd.snd_nxt);
             }
-            Turn::Timeout { first, .. } => {
+            RecoveryEvent::Timeout { first, .. } => {
                 let over = self.live == Live::No || self.high_seq <= cx.snd.snd_una;
                 if over || (self.live == Live::Loss && first) {
                     self.begin(cx);
                 }
                 (self.live, self.high_seq) = (Live::Loss, cx.snd.snd_nxt);
             }
-            Turn::LeaveRecovery => self.live = Live::No,
-            Turn::Spurious(_) => {
+            RecoveryEvent::LeaveRecovery => self.live = Live::No,
+            RecoveryEvent::Spurious(_) => {
                 self.live = Live::No;
                 self.episode = None;
             }
         }
-        self.watch.on_turn(cx, turn);
+        self.watch.on_recovery_event(cx, event);
     }
 }
 

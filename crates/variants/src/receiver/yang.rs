@@ -440,7 +440,7 @@ impl Plugin for Yang {
 
 #[cfg(test)]
 mod tests {
-    use reknit_tcp::experiment::Experiment;
+    use reknit_tcp::experiment::ExperimentalOption;
     use reknit_units::Bytes;
 
     use super::*;
@@ -453,7 +453,7 @@ mod tests {
         let mut highest = position(have);
         for n in numbers {
             highest = highest.max(position(n));
-            let (config, experiment) = (reknit_tcp::Config::default(), Experiment::default());
+            let (config, experiment) = (reknit_tcp::Config::default(), ExperimentalOption::default());
             let rx = RxFacts {
                 now: Instant::ZERO,
                 config: &config,

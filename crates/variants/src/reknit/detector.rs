@@ -3,7 +3,7 @@
 
 use reknit_tcp::facts::{AckFacts, Context};
 use reknit_tcp::scoreboard::{Cause, Duplicate, Record, SegId};
-use reknit_tcp::seams::{LateAcks, LossDetector, LossDetectorTraits, Plugin, Seam, Verdicts, Why};
+use reknit_tcp::seams::{LateAcks, LossDetector, LossDetectorTraits, LossReason, Plugin, Seam, Verdicts};
 use reknit_units::{Duration, Instant, Segments};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -309,7 +309,7 @@ impl LearnedLateness {
                 (self.gives_up, self.look_again) = (true, cx.now);
                 break;
             }
-            verdicts.lost(id, Why::Deadline);
+            verdicts.lost(id, LossReason::Deadline);
         }
         if is_first {
             self.reduce(cx.board.first(), cx.board.next_id(), verdicts);

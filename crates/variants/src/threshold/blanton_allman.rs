@@ -28,7 +28,7 @@
 //! **Status.** INC is faithful: both sources give all of its rules. AVG and EWMA are partial: the sources contradict each
 //! other about what AVG averages, and none gives the gain of EWMA. Both decide how fast dupthresh rises.
 
-use reknit_tcp::facts::{AckFacts, Context, Turn};
+use reknit_tcp::facts::{AckFacts, Context, RecoveryEvent};
 use reknit_tcp::scoreboard::SegId;
 use reknit_tcp::seams::{DupThresh, Plugin};
 use reknit_units::{Bytes, Segments, Share};
@@ -163,9 +163,9 @@ impl DupThresh for BlantonAllman {
 }
 
 impl Plugin for BlantonAllman {
-    fn on_turn(&mut self, cx: &Context<'_>, turn: Turn) {
-        self.episode.on_turn(cx, turn);
-        if matches!(turn, Turn::Timeout { .. }) {
+    fn on_recovery_event(&mut self, cx: &Context<'_>, event: RecoveryEvent) {
+        self.episode.on_recovery_event(cx, event);
+        if matches!(event, RecoveryEvent::Timeout { .. }) {
             self.forget();
         }
     }

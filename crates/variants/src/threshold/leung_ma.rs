@@ -33,7 +33,7 @@
 //! exponential decrease at timeouts, but not the gains, the factor of the deviation, the terms of the limit or the factor
 //! of the decrease. All of them change the threshold: see Departures.
 
-use reknit_tcp::facts::{AckFacts, Context, Turn};
+use reknit_tcp::facts::{AckFacts, Context, RecoveryEvent};
 use reknit_tcp::seams::{DupThresh, Plugin};
 use reknit_units::{Segments, Share};
 use schemars::JsonSchema;
@@ -199,9 +199,9 @@ impl DupThresh for LeungMa {
 }
 
 impl Plugin for LeungMa {
-    fn on_turn(&mut self, cx: &Context<'_>, turn: Turn) {
-        self.episode.on_turn(cx, turn);
-        if matches!(turn, Turn::Timeout { first: true, .. }) {
+    fn on_recovery_event(&mut self, cx: &Context<'_>, event: RecoveryEvent) {
+        self.episode.on_recovery_event(cx, event);
+        if matches!(event, RecoveryEvent::Timeout { first: true, .. }) {
             self.shrink();
         }
     }

@@ -29,8 +29,8 @@
 //! **Status.** Partial: the survey (§5.2.5), the only source, does not give k, the number of further duplicate ACKs, which
 //! decides the result; nor the encoding, which does not change it.
 
-use reknit_tcp::experiment::{Dropped, Experiment, Features};
-use reknit_tcp::facts::{AckFacts, Context, Turn};
+use reknit_tcp::experiment::{Dropped, ExperimentalOption, Features};
+use reknit_tcp::facts::{AckFacts, Context, RecoveryEvent};
 use reknit_tcp::seams::{Arrival, DupThresh, HeaderSupport, HeaderSupportTraits, Plugin, RxFacts};
 use reknit_tcp::seq::Offset;
 use reknit_units::{Bytes, Segments};
@@ -91,8 +91,8 @@ impl DupThresh for Notified {
 }
 
 impl Plugin for Notified {
-    fn on_turn(&mut self, _cx: &Context<'_>, turn: Turn) {
-        if matches!(turn, Turn::Timeout { .. }) {
+    fn on_recovery_event(&mut self, _cx: &Context<'_>, event: RecoveryEvent) {
+        if matches!(event, RecoveryEvent::Timeout { .. }) {
             self.reordered = false;
         }
     }
@@ -205,7 +205,7 @@ impl HeaderSupport for Marks {
         HeaderSupportTraits::new(Features::DROPS)
     }
 
-    fn annotate_data(&mut self, _again: bool, experiment: &mut Experiment) {
+    fn annotate_data(&mut self, _again: bool, experiment: &mut ExperimentalOption) {
         experiment.dropped = Some(Dropped::NOTHING);
     }
 
@@ -220,7 +220,7 @@ impl HeaderSupport for Marks {
         }
     }
 
-    fn annotate_ack(&mut self, _ack: Offset, experiment: &mut Experiment) {
+    fn annotate_ack(&mut self, _ack: Offset, experiment: &mut ExperimentalOption) {
         if self.rcv_nxt < self.highest {
             experiment.reordered = Some(self.first_gap_is_reordering());
         }

@@ -31,9 +31,9 @@
 //! first (rules 3 and 4), nor how far rule 2 may exceed the window. Both matter: with several late segments in a window,
 //! and when the receive buffer is small.
 
-use reknit_tcp::facts::{AckFacts, Context, Phase, Turn};
+use reknit_tcp::facts::{AckFacts, Context, Phase, RecoveryEvent};
 use reknit_tcp::scoreboard::SegId;
-use reknit_tcp::seams::{LossDetector, LossDetectorTraits, Plugin, Seam, Verdicts, Why};
+use reknit_tcp::seams::{LossDetector, LossDetectorTraits, LossReason, Plugin, Seam, Verdicts};
 use reknit_units::{Duration, Instant, Segments};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -119,7 +119,7 @@ impl DelayedResponse {
             if cx.now < cx.snd.postponed_until {
                 return; // saves examining the window on every ACK
             }
-            self.sacked_above.begin(cx, Why::Deadline, verdicts);
+            self.sacked_above.begin(cx, LossReason::Deadline, verdicts);
         }
     }
 }
@@ -161,8 +161,8 @@ impl LossDetector for DelayedResponse {
 
 impl Plugin for DelayedResponse {
     /// Rule 5; other changes of the phase also end the wait.
-    fn on_turn(&mut self, cx: &Context<'_>, turn: Turn) {
+    fn on_recovery_event(&mut self, cx: &Context<'_>, event: RecoveryEvent) {
         self.wait = None;
-        self.sacked_above.on_turn(cx, turn);
+        self.sacked_above.on_recovery_event(cx, event);
     }
 }

@@ -3,7 +3,7 @@
 
 use reknit_tcp::facts::Context;
 use reknit_tcp::scoreboard::{Record, SegId};
-use reknit_tcp::seams::{Verdicts, Why};
+use reknit_tcp::seams::{LossReason, Verdicts};
 use reknit_tcp::seq::Offset;
 use reknit_units::{Duration, Instant};
 use std::collections::BTreeSet;
@@ -113,7 +113,7 @@ impl Overtaking {
             if Transmission::of(record) >= latest || record.last_sent + patience > cx.now {
                 break;
             }
-            verdicts.lost(id, Why::Overtaken);
+            verdicts.lost(id, LossReason::Overtaken);
             if verdicts.is_full() {
                 return cx.now;
             }

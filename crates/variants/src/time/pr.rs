@@ -39,8 +39,8 @@
 use reknit_tcp::facts::{AckFacts, Context, Trigger, Window};
 use reknit_tcp::scoreboard::{Cause, Record, SegId};
 use reknit_tcp::seams::{
-    CongestionControl, FastRecovery, FastRecoveryTraits, LimitedTransmit, LossDetector, LossResponse, Plugin,
-    Reduction, Seam, Verdicts, Why,
+    CongestionControl, FastRecovery, FastRecoveryTraits, LimitedTransmit, LossDetector, LossReason, LossResponse,
+    Plugin, Reduction, Seam, Verdicts,
 };
 use reknit_units::{Bytes, Duration, Instant};
 use schemars::JsonSchema;
@@ -194,7 +194,7 @@ impl SegmentClocks {
             }
         } else {
             verdicts.event(id);
-            verdicts.lost(id, Why::Deadline);
+            verdicts.lost(id, LossReason::Deadline);
             self.memorize = Some(Memorize::now(cx));
             self.cburst = 0;
         }

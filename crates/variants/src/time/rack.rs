@@ -25,7 +25,7 @@
 use crate::algorithm::Algorithm;
 use crate::rule::{NEEDS_SACK, Rule};
 use crate::time::overtaking::{Overtaking, Transmission, WindowedMin};
-use reknit_tcp::facts::{AckFacts, Context, Phase, TIMESTAMP_TICK, Turn};
+use reknit_tcp::facts::{AckFacts, Context, Phase, RecoveryEvent, TIMESTAMP_TICK};
 use reknit_tcp::scoreboard::{Cause, Record, SegId};
 use reknit_tcp::seams::{LossDetector, Plugin, Seam, Verdicts};
 use reknit_tcp::seq::Offset;
@@ -280,19 +280,19 @@ impl LossDetector for Rack {
 }
 
 impl Plugin for Rack {
-    fn on_turn(&mut self, _cx: &Context<'_>, turn: Turn) {
-        match turn {
-            Turn::EnterRecovery => self.end_probe(),
-            Turn::Timeout { .. } => {
+    fn on_recovery_event(&mut self, _cx: &Context<'_>, event: RecoveryEvent) {
+        match event {
+            RecoveryEvent::EnterRecovery => self.end_probe(),
+            RecoveryEvent::Timeout { .. } => {
                 self.end_probe();
                 self.overtaking.look_again();
             }
-            Turn::LeaveRecovery => {
+            RecoveryEvent::LeaveRecovery => {
                 self.decay_reo_wnd();
                 self.left_episode = true;
             }
             // Segments marked lost count as in flight again.
-            Turn::Spurious(_) => self.overtaking.look_again(),
+            RecoveryEvent::Spurious(_) => self.overtaking.look_again(),
         }
     }
 }

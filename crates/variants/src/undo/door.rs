@@ -33,7 +33,7 @@
 //! the layout of the option, which does not matter. With timestamps, PAWS (RFC 7323 §5) drops an ACK
 //! that was overtaken by one of a later tick before rule 4 sees it; reports about data segments are not affected.
 
-use reknit_tcp::experiment::{AckOrdinal, Experiment, Features};
+use reknit_tcp::experiment::{AckOrdinal, ExperimentalOption, Features};
 use reknit_tcp::facts::{AckFacts, Context, Spurious, TIMESTAMP_TICK, Trigger};
 use reknit_tcp::scoreboard::{Cause, SegId};
 use reknit_tcp::seams::{HeaderSupport, HeaderSupportTraits, Plugin, RxFacts, SpuriousDetector};
@@ -202,7 +202,7 @@ impl HeaderSupport for Ordinals {
     }
 
     /// Rule 1.
-    fn annotate_data(&mut self, _again: bool, experiment: &mut Experiment) {
+    fn annotate_data(&mut self, _again: bool, experiment: &mut ExperimentalOption) {
         experiment.transmission = Some(self.sent);
         self.sent = self.sent.wrapping_add(1);
     }
@@ -217,7 +217,7 @@ impl HeaderSupport for Ordinals {
     }
 
     /// Rule 3.
-    fn annotate_ack(&mut self, ack: Offset, experiment: &mut Experiment) {
+    fn annotate_ack(&mut self, ack: Offset, experiment: &mut ExperimentalOption) {
         self.repetition = if self.last_ack == Some(ack) { self.repetition.wrapping_add(1) } else { 0 };
         self.last_ack = Some(ack);
         let overtaken = std::mem::take(&mut self.overtaken);
@@ -240,7 +240,7 @@ mod tests {
         let config = reknit_tcp::Config::default();
         let snd = reknit_tcp::facts::SendState { srtt: Some(MS * 100), ..given::state() };
         let ordinal = AckOrdinal { repetition: 0, overtaken: true };
-        let experiment = Experiment { ack_ordinal: Some(ordinal), ..Experiment::default() };
+        let experiment = ExperimentalOption { ack_ordinal: Some(ordinal), ..ExperimentalOption::default() };
         let snd = reknit_tcp::facts::SendState { features: Features::ORDINALS, ..snd };
         let mut door = Door {
             config: DoorConfig::default(),

@@ -28,7 +28,7 @@
 //!
 //! **Status.** Faithful.
 
-use reknit_tcp::facts::{AckFacts, Context, Snapshot, Spurious, Trigger, Turn};
+use reknit_tcp::facts::{AckFacts, Context, RecoveryEvent, Snapshot, Spurious, Trigger};
 use reknit_tcp::scoreboard::{Cause, Duplicate, SegId};
 use reknit_tcp::seams::{Plugin, SpuriousDetector, SpuriousDetectorTraits};
 use reknit_units::{Instant, Segments};
@@ -198,20 +198,20 @@ impl SpuriousDetector for DsackDetection {
 }
 
 impl Plugin for DsackDetection {
-    fn on_turn(&mut self, cx: &Context<'_>, turn: Turn) {
-        match turn {
+    fn on_recovery_event(&mut self, cx: &Context<'_>, event: RecoveryEvent) {
+        match event {
             // A timeout during an episode continues it: an undo restores the window from before the start of the
             // episode.
-            Turn::Timeout { .. } if self.live().is_some() => {
+            RecoveryEvent::Timeout { .. } if self.live().is_some() => {
                 let last = self.episodes.len() - 1;
                 self.episodes.drain(..last);
             }
-            Turn::EnterRecovery => self.begin(cx),
-            Turn::Timeout { .. } => {
+            RecoveryEvent::EnterRecovery => self.begin(cx),
+            RecoveryEvent::Timeout { .. } => {
                 self.episodes.clear();
                 self.begin(cx);
             }
-            Turn::LeaveRecovery | Turn::Spurious(_) => {
+            RecoveryEvent::LeaveRecovery | RecoveryEvent::Spurious(_) => {
                 if let Some(episode) = self.episodes.last_mut() {
                     episode.ended = episode.ended.min(cx.now);
                 }

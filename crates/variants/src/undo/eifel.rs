@@ -33,7 +33,7 @@
 //! was sent is not recognized (RFC 3522 §3.2).
 
 use reknit_tcp::experiment::Features;
-use reknit_tcp::facts::{AckFacts, Context, Spurious, TIMESTAMP_TICK, Trigger, Turn};
+use reknit_tcp::facts::{AckFacts, Context, RecoveryEvent, Spurious, TIMESTAMP_TICK, Trigger};
 use reknit_tcp::scoreboard::{Cause, SegId};
 use reknit_tcp::seams::{Plugin, SpuriousDetector};
 use reknit_units::{Bytes, Instant};
@@ -145,11 +145,11 @@ impl SpuriousDetector for Eifel {
 }
 
 impl Plugin for Eifel {
-    fn on_turn(&mut self, _cx: &Context<'_>, turn: Turn) {
-        match turn {
-            Turn::Timeout { .. } if self.live => {}
-            Turn::EnterRecovery | Turn::Timeout { .. } => self.begin(),
-            Turn::LeaveRecovery | Turn::Spurious(_) => self.end(),
+    fn on_recovery_event(&mut self, _cx: &Context<'_>, event: RecoveryEvent) {
+        match event {
+            RecoveryEvent::Timeout { .. } if self.live => {}
+            RecoveryEvent::EnterRecovery | RecoveryEvent::Timeout { .. } => self.begin(),
+            RecoveryEvent::LeaveRecovery | RecoveryEvent::Spurious(_) => self.end(),
         }
     }
 }

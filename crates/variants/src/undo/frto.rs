@@ -36,7 +36,7 @@
 //! **Status.** Faithful; `frto-2002+dsack` is partial: §6 proposes to revert "the congestion window state", and leaves
 //! open how far, and whether at once.
 
-use reknit_tcp::facts::{AckFacts, Context, Phase, Turn};
+use reknit_tcp::facts::{AckFacts, Context, Phase, RecoveryEvent};
 use reknit_tcp::scoreboard::Record;
 use reknit_tcp::seams::{AfterTimeout, Plugin, TimeoutRecovery, TimeoutStep};
 use reknit_tcp::seq::Offset;
@@ -178,8 +178,8 @@ impl TimeoutRecovery for Frto {
 
 impl Plugin for Frto {
     /// After a spurious timeout no recovery is in progress: fast retransmit is allowed at once.
-    fn on_turn(&mut self, cx: &Context<'_>, turn: Turn) {
-        if let Turn::Spurious(_) = turn {
+    fn on_recovery_event(&mut self, cx: &Context<'_>, event: RecoveryEvent) {
+        if let RecoveryEvent::Spurious(_) = event {
             self.recover = cx.snd.snd_una;
         }
     }

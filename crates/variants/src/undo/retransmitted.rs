@@ -19,7 +19,7 @@
 //!
 //! **Status.** Faithful.
 
-use reknit_tcp::experiment::{Experiment, Features};
+use reknit_tcp::experiment::{ExperimentalOption, Features};
 use reknit_tcp::seams::{Arrival, HeaderSupport, HeaderSupportTraits, Plugin, RxFacts};
 use reknit_tcp::seq::Offset;
 use schemars::JsonSchema;
@@ -58,7 +58,7 @@ impl HeaderSupport for RetransmittedBit {
 
     /// Rule 1. Data also acknowledges what a delayed ACK would have acknowledged; for out-of-order data an ACK is still
     /// sent separately.
-    fn annotate_data(&mut self, again: bool, experiment: &mut Experiment) {
+    fn annotate_data(&mut self, again: bool, experiment: &mut ExperimentalOption) {
         experiment.retransmitted = Some(again);
         if !self.alone {
             self.echo = None;
@@ -71,7 +71,7 @@ impl HeaderSupport for RetransmittedBit {
     }
 
     /// Rules 2 and 3.
-    fn annotate_ack(&mut self, _ack: Offset, experiment: &mut Experiment) {
+    fn annotate_ack(&mut self, _ack: Offset, experiment: &mut ExperimentalOption) {
         experiment.retransmitted = self.echo.take();
         self.alone = false;
     }

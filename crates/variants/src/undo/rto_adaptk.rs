@@ -18,7 +18,7 @@
 //! to where, or how K falls again; this decides how long a lost segment waits.
 
 use reknit_tcp::Config as Tcp;
-use reknit_tcp::facts::{AckFacts, Context, Spurious, Turn};
+use reknit_tcp::facts::{AckFacts, Context, RecoveryEvent, Spurious};
 use reknit_tcp::seams::{Plugin, RtoEstimator};
 use reknit_units::Duration;
 use schemars::JsonSchema;
@@ -118,8 +118,8 @@ impl RtoEstimator for AdaptiveK {
 }
 
 impl Plugin for AdaptiveK {
-    fn on_turn(&mut self, _cx: &Context<'_>, turn: Turn) {
-        if matches!(turn, Turn::Spurious(Spurious::Timeout | Spurious::LateTimeout)) {
+    fn on_recovery_event(&mut self, _cx: &Context<'_>, event: RecoveryEvent) {
+        if matches!(event, RecoveryEvent::Spurious(Spurious::Timeout | Spurious::LateTimeout)) {
             self.on_spurious_timeout();
         }
     }

@@ -15,7 +15,7 @@
 
 use reknit_tcp::facts::Context;
 use reknit_tcp::scoreboard::SegId;
-use reknit_tcp::seams::{Entry, Plugin, Postponement};
+use reknit_tcp::seams::{Plugin, Postponement, RecoveryEntry};
 use reknit_units::Duration;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -55,7 +55,7 @@ struct FixedWait {
 impl Plugin for FixedWait {}
 
 impl Postponement for FixedWait {
-    fn may_enter(&mut self, cx: &Context<'_>, _hole: SegId) -> Entry {
-        if self.wait.is_zero() { Entry::Now } else { Entry::At(cx.now + self.wait) }
+    fn may_enter(&mut self, cx: &Context<'_>, _hole: SegId) -> RecoveryEntry {
+        if self.wait.is_zero() { RecoveryEntry::Now } else { RecoveryEntry::At(cx.now + self.wait) }
     }
 }

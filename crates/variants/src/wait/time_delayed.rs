@@ -24,9 +24,9 @@
 //!
 //! **Status.** Faithful to RR-TCP §3, which gives the step, the limit and what is measured.
 
-use reknit_tcp::facts::{AckFacts, Context, Turn};
+use reknit_tcp::facts::{AckFacts, Context, RecoveryEvent};
 use reknit_tcp::scoreboard::{Record, SegId};
-use reknit_tcp::seams::{Entry, Plugin, Postponement};
+use reknit_tcp::seams::{Plugin, Postponement, RecoveryEntry};
 use reknit_units::Duration;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -110,9 +110,9 @@ impl TimeDelayed {
 }
 
 impl Postponement for TimeDelayed {
-    fn may_enter(&mut self, cx: &Context<'_>, _hole: SegId) -> Entry {
+    fn may_enter(&mut self, cx: &Context<'_>, _hole: SegId) -> RecoveryEntry {
         let wait = self.wait(cx.snd.srtt);
-        if wait.is_zero() { Entry::Now } else { Entry::At(cx.now + wait) }
+        if wait.is_zero() { RecoveryEntry::Now } else { RecoveryEntry::At(cx.now + wait) }
     }
 
     fn on_ack(&mut self, cx: &Context<'_>, ack: &AckFacts<'_>) {
@@ -129,8 +129,8 @@ impl Postponement for TimeDelayed {
 }
 
 impl Plugin for TimeDelayed {
-    fn on_turn(&mut self, cx: &Context<'_>, turn: Turn) {
-        self.episode.on_turn(cx, turn);
+    fn on_recovery_event(&mut self, cx: &Context<'_>, event: RecoveryEvent) {
+        self.episode.on_recovery_event(cx, event);
     }
 }
 

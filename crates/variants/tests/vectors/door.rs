@@ -2,14 +2,14 @@
 #![expect(clippy::float_cmp, reason = "windows are whole numbers of segments here")]
 
 use reknit_tcp::Config;
-use reknit_tcp::experiment::{AckOrdinal, Experiment};
+use reknit_tcp::experiment::{AckOrdinal, ExperimentalOption};
 use reknit_tcp::facts::Phase;
 use reknit_testkit::{Ack, NOTHING, SMSS, TestSender, config, variant, vector};
 use reknit_units::{Bytes, Duration};
 use reknit_variants::{Composition, undo::door};
 
-fn ordinal(repetition: u8, overtaken: bool) -> Experiment {
-    Experiment { ack_ordinal: Some(AckOrdinal { repetition, overtaken }), ..Experiment::default() }
+fn ordinal(repetition: u8, overtaken: bool) -> ExperimentalOption {
+    ExperimentalOption { ack_ordinal: Some(AckOrdinal { repetition, overtaken }), ..ExperimentalOption::default() }
 }
 
 /// An ACK of everything up to `n`.
@@ -79,7 +79,7 @@ fn flags(isn: u32, arrivals: &[(u32, u16)]) -> Vec<bool> {
     let mut s = TestSender::idle(isn, composition.build(), composition.configure(config), 100);
     let mut flags = Vec::new();
     for &(n, tpsn) in arrivals {
-        for ack in s.peer_sends(n, Experiment { transmission: Some(tpsn), ..Experiment::default() }) {
+        for ack in s.peer_sends(n, ExperimentalOption { transmission: Some(tpsn), ..ExperimentalOption::default() }) {
             flags.push(ack.options.experiment.ack_ordinal.unwrap().overtaken);
         }
     }

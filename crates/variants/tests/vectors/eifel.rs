@@ -1,7 +1,7 @@
 //! Worked examples of Eifel and of the retransmission bit.
 
 use reknit_tcp::Config;
-use reknit_tcp::experiment::Experiment;
+use reknit_tcp::experiment::ExperimentalOption;
 use reknit_tcp::facts::Phase;
 use reknit_testkit::{Ack, NOTHING, SMSS, TestSender, config, variant, vector};
 use reknit_units::{Bytes, Duration};
@@ -22,7 +22,10 @@ fn cum(n: u32, ms: u32) -> Ack {
 }
 
 fn with_bit(n: u32, retransmitted: bool) -> Ack {
-    Ack { experiment: Experiment { retransmitted: Some(retransmitted), ..Experiment::default() }, ..cum(n, 120) }
+    Ack {
+        experiment: ExperimentalOption { retransmitted: Some(retransmitted), ..ExperimentalOption::default() },
+        ..cum(n, 120)
+    }
 }
 
 fn spurious_cuts(s: &TestSender) -> u64 {
@@ -190,7 +193,8 @@ vector!(acks_echo_the_bit_of_the_segment_for_which_they_are_sent, |isn| {
     let config = Config { mss: 2000, ..config(4) };
     let mut s = TestSender::idle(isn, composition.build(), composition.configure(config), 50);
     let mut echo = |n, retransmitted| {
-        let answer = s.peer_sends(n, Experiment { retransmitted: Some(retransmitted), ..Experiment::default() });
+        let answer =
+            s.peer_sends(n, ExperimentalOption { retransmitted: Some(retransmitted), ..ExperimentalOption::default() });
         answer.iter().map(|ack| ack.options.experiment.retransmitted).collect::<Vec<_>>()
     };
     assert_eq!(echo(1, false), []); // delayed

@@ -1,7 +1,7 @@
 //! Worked examples of Lee, Park and Choi's receiver, which acknowledges every second out-of-order segment.
 
 use reknit_tcp::Segment;
-use reknit_tcp::experiment::Experiment;
+use reknit_tcp::experiment::ExperimentalOption;
 use reknit_tcp::segment::Options;
 use reknit_testkit::peer::{PEER_TSVAL, Peer, SILENCE, START_MS, data, plain, stamped};
 use reknit_testkit::variant;
@@ -20,7 +20,7 @@ fn segment(n: u32) -> Segment {
 
 /// `segment` with the retransmission bit.
 fn marked(segment: Segment, retransmitted: bool) -> Segment {
-    let experiment = Experiment { retransmitted: Some(retransmitted), ..Experiment::default() };
+    let experiment = ExperimentalOption { retransmitted: Some(retransmitted), ..ExperimentalOption::default() };
     Segment { options: Options { experiment, ..segment.options }, ..segment }
 }
 

@@ -1,6 +1,6 @@
 //! Worked examples of `rn`; its routers are tested in `reknit-path`.
 
-use reknit_tcp::experiment::{Dropped, Experiment, Features};
+use reknit_tcp::experiment::{Dropped, ExperimentalOption, Features};
 use reknit_tcp::{Config, Segment, SeqNum};
 use reknit_testkit::peer::{PEER_TSVAL, Peer, START_MS, data, plain, stamped};
 use reknit_testkit::{Ack, SMSS, TestSender, config, variant, vector};
@@ -20,7 +20,7 @@ fn sender(isn: u32) -> TestSender {
 /// Segment `n` arrives; its ACK reports whether the first gap is due to reordering.
 fn pass(s: &mut TestSender, n: u32, reordered: bool) -> Vec<u32> {
     let ack = s.arrive(n);
-    let experiment = Experiment { reordered: Some(reordered), ..Experiment::default() };
+    let experiment = ExperimentalOption { reordered: Some(reordered), ..ExperimentalOption::default() };
     s.deliver(&Ack { experiment, ..ack });
     s.sent()
 }

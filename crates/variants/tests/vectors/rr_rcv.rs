@@ -1,6 +1,6 @@
 //! Worked examples of a receiver that measures reordering and advises the sender: `rr-rcv`.
 
-use reknit_tcp::experiment::Experiment;
+use reknit_tcp::experiment::ExperimentalOption;
 use reknit_tcp::{Config, Segment};
 use reknit_testkit::peer::{Peer, data, plain};
 use reknit_testkit::{Ack, TestSender, config, variant, vector};
@@ -67,7 +67,10 @@ fn a_retransmission_is_not_an_event() {
 }
 
 fn advised(dup_thresh: u8) -> Ack {
-    Ack { experiment: Experiment { dup_thresh: Some(dup_thresh), ..Experiment::default() }, ..Ack::default() }
+    Ack {
+        experiment: ExperimentalOption { dup_thresh: Some(dup_thresh), ..ExperimentalOption::default() },
+        ..Ack::default()
+    }
 }
 
 vector!(the_sender_follows_the_advice, |isn| {

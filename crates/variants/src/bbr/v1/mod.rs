@@ -9,7 +9,7 @@ mod probe_rtt;
 mod startup;
 pub(crate) mod variant;
 
-use reknit_tcp::facts::{AckFacts, Context, Phase, RateSample, Turn, Window};
+use reknit_tcp::facts::{AckFacts, Context, Phase, RateSample, RecoveryEvent, Window};
 use reknit_tcp::scoreboard::SegId;
 use reknit_tcp::seams::{CongestionControl, CongestionControlTraits, Pacing, Plugin, Reduction};
 use reknit_units::{Bytes, Instant, Rate, Segments};
@@ -143,8 +143,8 @@ impl Bbr {
 
 impl Plugin for Bbr {
     /// A timeout ends the round and resets the estimate from which a full pipe is detected.
-    fn on_turn(&mut self, cx: &Context<'_>, turn: Turn) {
-        if let Turn::Timeout { .. } = turn {
+    fn on_recovery_event(&mut self, cx: &Context<'_>, event: RecoveryEvent) {
+        if let RecoveryEvent::Timeout { .. } = event {
             self.control.prev_phase = Phase::Loss;
             self.full_pipe.full_bw = Rate::default();
             self.bandwidth.round_start = true;

@@ -11,7 +11,7 @@ mod startup;
 mod undo;
 pub(crate) mod variant;
 
-use reknit_tcp::facts::{AckFacts, Context, LostSegment, Phase, RateSample, Turn, Window};
+use reknit_tcp::facts::{AckFacts, Context, LostSegment, Phase, RateSample, RecoveryEvent, Window};
 use reknit_tcp::seams::{CongestionControl, CongestionControlTraits, Pacing, Plugin, Reduction};
 use reknit_units::{Bytes, Rate};
 use schemars::JsonSchema;
@@ -163,8 +163,8 @@ impl Bbr {
 }
 
 impl Plugin for Bbr {
-    fn on_turn(&mut self, _cx: &Context<'_>, turn: Turn) {
-        self.undo.in_recovery |= matches!(turn, Turn::EnterRecovery | Turn::Timeout { .. });
+    fn on_recovery_event(&mut self, _cx: &Context<'_>, event: RecoveryEvent) {
+        self.undo.in_recovery |= matches!(event, RecoveryEvent::EnterRecovery | RecoveryEvent::Timeout { .. });
     }
 }
 

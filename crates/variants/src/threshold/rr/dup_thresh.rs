@@ -26,7 +26,7 @@
 //! is full (Fig. 18).
 
 use reknit_tcp::experiment::Features;
-use reknit_tcp::facts::{AckFacts, Context, Turn};
+use reknit_tcp::facts::{AckFacts, Context, RecoveryEvent};
 use reknit_tcp::seams::{DupThresh, Memory, Plugin};
 use reknit_units::{Instant, Segments};
 
@@ -120,8 +120,8 @@ impl DupThresh for ReorderingRobust {
 }
 
 impl Plugin for ReorderingRobust {
-    fn on_turn(&mut self, cx: &Context<'_>, turn: Turn) {
-        self.ratio.on_turn(cx, turn);
+    fn on_recovery_event(&mut self, cx: &Context<'_>, event: RecoveryEvent) {
+        self.ratio.on_recovery_event(cx, event);
         self.update_threshold();
     }
 

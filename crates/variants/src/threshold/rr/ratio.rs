@@ -25,7 +25,7 @@
 //! measurement in progress is discarded.
 
 use reknit_tcp::config::MaxWindowCaps;
-use reknit_tcp::facts::{AckFacts, Context, Phase, Spurious, Turn};
+use reknit_tcp::facts::{AckFacts, Context, Phase, RecoveryEvent, Spurious};
 use reknit_tcp::scoreboard::SegId;
 use reknit_tcp::seq::Offset;
 use reknit_units::{Bytes, Duration, Instant, Segments};
@@ -93,16 +93,16 @@ impl FaRatio {
         self.measure_idleness(cx, ack)
     }
 
-    pub(crate) fn on_turn(&mut self, cx: &Context<'_>, turn: Turn) {
+    pub(crate) fn on_recovery_event(&mut self, cx: &Context<'_>, event: RecoveryEvent) {
         self.exhausted = None;
-        match turn {
-            Turn::Spurious(Spurious::FastRetransmit) => self.on_false_fast_retransmit(cx),
-            Turn::Timeout { expired, .. } => {
+        match event {
+            RecoveryEvent::Spurious(Spurious::FastRetransmit) => self.on_false_fast_retransmit(cx),
+            RecoveryEvent::Timeout { expired, .. } => {
                 self.on_timeout(cx, expired);
                 self.after_timeout = true;
             }
-            Turn::Spurious(Spurious::Timeout | Spurious::LateTimeout) => self.after_timeout = false,
-            Turn::EnterRecovery | Turn::LeaveRecovery => {}
+            RecoveryEvent::Spurious(Spurious::Timeout | Spurious::LateTimeout) => self.after_timeout = false,
+            RecoveryEvent::EnterRecovery | RecoveryEvent::LeaveRecovery => {}
         }
     }
 
@@ -246,7 +246,7 @@ mod tests {
     }
 
     /// Passes a turn at `now_ms` to `ratio`, with an SRTT of `srtt_ms` and a fast retransmit at time zero.
-    fn turn(ratio: &mut FaRatio, turn: Turn, now_ms: u64, srtt_ms: u64) {
+    fn event(ratio: &mut FaRatio, event: RecoveryEvent, now_ms: u64, srtt_ms: u64) {
         let snapshot = Snapshot {
             trigger: Trigger::FastRetransmit,
             at: Instant::ZERO,
@@ -262,7 +262,7 @@ mod tests {
         let snd = SendState { srtt: Some(ms(srtt_ms)), snapshot: Some(snapshot), ..given::state() };
         let (board, config) = (Scoreboard::default(), reknit_tcp::Config::default());
         let now = Instant::ZERO + ms(now_ms);
-        ratio.on_turn(&Context { now, config: &config, snd: &snd, board: &board }, turn);
+        ratio.on_recovery_event(&Context { now, config: &config, snd: &snd, board: &board }, event);
     }
 
     fn assert_close(fa: f64, expected: f64) {
@@ -271,10 +271,10 @@ mod tests {
 
     #[test]
     fn a_timeout_lowers_the_ratio_by_its_cost() {
-        let timeout = Turn::Timeout { expired: Duration::from_secs(1), first: true };
+        let timeout = RecoveryEvent::Timeout { expired: Duration::from_secs(1), first: true };
         for (w, srtt, d, fa) in [(50.0, 100, 100, 0.64672), (16.0, 100, 100, 0.67875), (32.0, 200, 300, 0.804_255)] {
             let mut ratio = with(w, d);
-            turn(&mut ratio, timeout, 5000, srtt);
+            event(&mut ratio, timeout, 5000, srtt);
             assert_close(ratio.fa, fa);
         }
     }
@@ -295,7 +295,7 @@ mod tests {
     fn a_false_fast_retransmit_raises_the_ratio_to_at_most_99_percent() {
         let mut ratio = with(20.0, 100);
         for step in 1..=12 {
-            turn(&mut ratio, Turn::Spurious(Spurious::FastRetransmit), 100, 100);
+            event(&mut ratio, RecoveryEvent::Spurious(Spurious::FastRetransmit), 100, 100);
             assert_close(ratio.fa, (0.9 + 0.01 * f64::from(step)).min(0.99));
         }
     }
@@ -303,8 +303,8 @@ mod tests {
     #[test]
     fn a_fixed_ratio_stays() {
         let mut ratio = FaRatio::new(&RrTcpConfig { adaptive: false, ..RrTcpConfig::default() });
-        turn(&mut ratio, Turn::Spurious(Spurious::FastRetransmit), 100, 100);
-        turn(&mut ratio, Turn::Timeout { expired: Duration::from_secs(1), first: true }, 100, 100);
+        event(&mut ratio, RecoveryEvent::Spurious(Spurious::FastRetransmit), 100, 100);
+        event(&mut ratio, RecoveryEvent::Timeout { expired: Duration::from_secs(1), first: true }, 100, 100);
         assert_close(ratio.fa, 0.9);
     }
 
@@ -312,7 +312,7 @@ mod tests {
     fn durations_are_averaged_over_eight() {
         let mut ratio = FaRatio::new(&RrTcpConfig::default());
         for (sample, average) in [(130, 130), (210, 140)] {
-            turn(&mut ratio, Turn::Spurious(Spurious::FastRetransmit), sample, 100);
+            event(&mut ratio, RecoveryEvent::Spurious(Spurious::FastRetransmit), sample, 100);
             assert_eq!(ratio.duration, Some(ms(average)));
         }
     }

@@ -21,8 +21,8 @@
 //! **Status.** Partial: the paper has one sentence about it ("a receiver-side implementation"), and no rule, option or
 //! result. How often the advice is sent, and what the sender does without it, are our choice.
 
-use reknit_tcp::experiment::{Experiment, Features};
-use reknit_tcp::facts::{AckFacts, Context, Turn};
+use reknit_tcp::experiment::{ExperimentalOption, Features};
+use reknit_tcp::facts::{AckFacts, Context, RecoveryEvent};
 use reknit_tcp::seams::{Arrival, DupThresh, HeaderSupport, HeaderSupportTraits, Plugin, RxFacts};
 use reknit_tcp::seq::Offset;
 use reknit_units::{Duration, Segments};
@@ -123,7 +123,7 @@ impl HeaderSupport for Adviser {
     }
 
     /// Rule 3.
-    fn annotate_ack(&mut self, _ack: Offset, experiment: &mut Experiment) {
+    fn annotate_ack(&mut self, _ack: Offset, experiment: &mut ExperimentalOption) {
         self.acks += 1;
         if self.dup_thresh != self.advised || self.acks >= self.config.repeat {
             self.advised = self.dup_thresh;
@@ -186,8 +186,8 @@ impl DupThresh for FromPeer {
 }
 
 impl Plugin for FromPeer {
-    fn on_turn(&mut self, _cx: &Context<'_>, turn: Turn) {
-        if matches!(turn, Turn::Timeout { .. }) {
+    fn on_recovery_event(&mut self, _cx: &Context<'_>, event: RecoveryEvent) {
+        if matches!(event, RecoveryEvent::Timeout { .. }) {
             self.dup_thresh = MIN;
         }
     }

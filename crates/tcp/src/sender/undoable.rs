@@ -14,7 +14,7 @@ const MAX_OPEN: usize = 8;
 
 /// A reduction that can still be undone.
 #[derive(Clone, Copy, Debug)]
-struct Open {
+struct UndoableReduction {
     hole: SegId,
     before: Window,
     /// The window after the reduction.
@@ -32,21 +32,21 @@ pub(super) struct Withdrawal {
 
 /// The open reductions, oldest first.
 #[derive(Debug, Default)]
-pub(super) struct Ledger {
-    open: Vec<Open>,
+pub(super) struct UndoableReductions {
+    open: Vec<UndoableReduction>,
 }
 
-impl Ledger {
+impl UndoableReductions {
     pub(super) fn push(&mut self, hole: SegId, before: Window, after: Bytes) {
         if self.open.len() == MAX_OPEN {
             self.open.remove(0);
         }
-        self.open.push(Open { hole, before, after });
+        self.open.push(UndoableReduction { hole, before, after });
     }
 
-    /// The window `now` without the reduction for `hole`; none if that reduction is not open. Called by `undo_earlier` (step 7)
+    /// The window `current` without the reduction for `hole`; none if that reduction is not open. Called by `undo_earlier` (step 7)
     /// and, for the verdicts of the loss detector, by `Sender::withdraw` (step 8).
-    pub(super) fn withdraw(&mut self, hole: SegId, now: Window) -> Option<Withdrawal> {
+    pub(super) fn withdraw(&mut self, hole: SegId, current: Window) -> Option<Withdrawal> {
         let i = self.open.iter().position(|open| open.hole == hole)?;
         let mut window = self.open.remove(i).before;
         let mut before_last = None;
@@ -58,7 +58,7 @@ impl Ledger {
             window = Window { cwnd: after, ssthresh: after };
             before_last = Some(later.before);
         }
-        let window = Window { cwnd: window.cwnd.max(now.cwnd), ssthresh: window.ssthresh.max(now.ssthresh) };
+        let window = Window { cwnd: window.cwnd.max(current.cwnd), ssthresh: window.ssthresh.max(current.ssthresh) };
         Some(Withdrawal { window, before_last })
     }
 
@@ -92,11 +92,11 @@ mod tests {
     }
 
     /// 1000 bytes were halved to 500, grew to 600, and were halved to 300.
-    fn twice_halved() -> Ledger {
-        let mut ledger = Ledger::default();
-        ledger.push(SegId(1), window(1000, 2000), Bytes(500));
-        ledger.push(SegId(2), window(600, 500), Bytes(300));
-        ledger
+    fn twice_halved() -> UndoableReductions {
+        let mut reductions = UndoableReductions::default();
+        reductions.push(SegId(1), window(1000, 2000), Bytes(500));
+        reductions.push(SegId(2), window(600, 500), Bytes(300));
+        reductions
     }
 
     #[test]
@@ -107,11 +107,11 @@ mod tests {
 
     #[test]
     fn undoing_an_earlier_reduction_restores_its_factor() {
-        let mut ledger = twice_halved();
-        let withdrawal = ledger.withdraw(SegId(1), window(310, 300)).unwrap();
+        let mut reductions = twice_halved();
+        let withdrawal = reductions.withdraw(SegId(1), window(310, 300)).unwrap();
         assert_eq!(withdrawal, Withdrawal { window: window(500, 500), before_last: Some(window(1000, 2000)) });
-        assert_eq!(ledger.withdraw(SegId(1), window(500, 500)), None);
-        assert_eq!(ledger.withdraw(SegId(2), window(500, 500)).unwrap().window, window(1000, 2000));
+        assert_eq!(reductions.withdraw(SegId(1), window(500, 500)), None);
+        assert_eq!(reductions.withdraw(SegId(2), window(500, 500)).unwrap().window, window(1000, 2000));
     }
 
     #[test]

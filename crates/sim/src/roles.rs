@@ -7,20 +7,20 @@ use reknit_tcp::seams::ShownName;
 
 /// An end of a connection.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub enum End {
+pub enum Role {
     /// The end that sends data.
     Sender,
     /// The end that receives data.
     Receiver,
 }
 
-impl End {
+impl Role {
     /// The other end.
     #[must_use]
-    pub const fn other(self) -> End {
+    pub const fn other(self) -> Role {
         match self {
-            End::Sender => End::Receiver,
-            End::Receiver => End::Sender,
+            Role::Sender => Role::Receiver,
+            Role::Receiver => Role::Sender,
         }
     }
 
@@ -28,47 +28,47 @@ impl End {
     /// sender's seams at the sender of data, those of the receiver's seams at its receiver.
     pub(crate) fn show(self, connection: &Connection, show: &mut dyn FnMut(ShownName, f64)) {
         match self {
-            End::Sender => connection.show_sender(show),
-            End::Receiver => connection.show_receiver(show),
+            Role::Sender => connection.show_sender(show),
+            Role::Receiver => connection.show_receiver(show),
         }
     }
 }
 
-/// One value for each end, indexed by [`End`].
+/// One value for each end, indexed by [`Role`].
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct PerEnd<T> {
+pub(crate) struct PerRole<T> {
     pub(crate) sender: T,
     pub(crate) receiver: T,
 }
 
-impl<T> PerEnd<T> {
+impl<T> PerRole<T> {
     /// The values with their ends.
-    pub(crate) fn iter(&self) -> impl Iterator<Item = (End, &T)> {
-        [(End::Sender, &self.sender), (End::Receiver, &self.receiver)].into_iter()
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (Role, &T)> {
+        [(Role::Sender, &self.sender), (Role::Receiver, &self.receiver)].into_iter()
     }
 
     /// The values with their ends, to change them.
-    pub(crate) fn iter_mut(&mut self) -> impl Iterator<Item = (End, &mut T)> {
-        [(End::Sender, &mut self.sender), (End::Receiver, &mut self.receiver)].into_iter()
+    pub(crate) fn iter_mut(&mut self) -> impl Iterator<Item = (Role, &mut T)> {
+        [(Role::Sender, &mut self.sender), (Role::Receiver, &mut self.receiver)].into_iter()
     }
 }
 
-impl<T> Index<End> for PerEnd<T> {
+impl<T> Index<Role> for PerRole<T> {
     type Output = T;
 
-    fn index(&self, end: End) -> &T {
+    fn index(&self, end: Role) -> &T {
         match end {
-            End::Sender => &self.sender,
-            End::Receiver => &self.receiver,
+            Role::Sender => &self.sender,
+            Role::Receiver => &self.receiver,
         }
     }
 }
 
-impl<T> IndexMut<End> for PerEnd<T> {
-    fn index_mut(&mut self, end: End) -> &mut T {
+impl<T> IndexMut<Role> for PerRole<T> {
+    fn index_mut(&mut self, end: Role) -> &mut T {
         match end {
-            End::Sender => &mut self.sender,
-            End::Receiver => &mut self.receiver,
+            Role::Sender => &mut self.sender,
+            Role::Receiver => &mut self.receiver,
         }
     }
 }

@@ -10,7 +10,7 @@ use crate::seq::Offset;
 
 /// A record of a retransmitted segment that has left the scoreboard; a late DSACK can still be matched with it.
 #[derive(Clone, Debug)]
-pub(super) struct Ghost {
+pub(super) struct RetiredSegment {
     id: SegId,
     record: Record,
     expires: Instant,
@@ -37,24 +37,24 @@ pub struct Duplicate {
     pub cause: Cause,
 }
 
-/// The most ghosts that are kept.
-const MAX_GHOSTS: usize = 256;
+/// The most retired segments that are kept.
+const MAX_RETIRED: usize = 256;
 /// The most outstanding segments that one DSACK covers. A packet of 64 KiB has 123 segments of 536 bytes; only a sender of
 /// tiny segments has more, and the rest of them is not counted as duplicates.
 const MAX_COVERED: usize = 256;
-pub(super) type Ghosts = VecDeque<Ghost>;
+pub(super) type RetiredSegments = VecDeque<RetiredSegment>;
 
 impl Scoreboard {
-    /// Removes the records that the current ACK covers. Those of retransmitted segments are kept as ghosts until
-    /// `ghosts_expire`.
-    pub(crate) fn retire(&mut self, ghosts_expire: Instant) {
+    /// Removes the records that the current ACK covers. Those of retransmitted segments are kept as retired segments until
+    /// `retired_expire`.
+    pub(crate) fn retire(&mut self, retired_expire: Instant) {
         for _ in 0..self.acked {
             if let Some(record) = self.records.pop_front() {
                 if record.transmissions > 1 {
-                    if self.ghosts.len() == MAX_GHOSTS {
-                        self.ghosts.pop_front();
+                    if self.retired.len() == MAX_RETIRED {
+                        self.retired.pop_front();
                     }
-                    self.ghosts.push_back(Ghost { id: SegId(self.front), record, expires: ghosts_expire });
+                    self.retired.push_back(RetiredSegment { id: SegId(self.front), record, expires: retired_expire });
                 }
                 self.front += 1;
             }
@@ -72,14 +72,14 @@ impl Scoreboard {
         repeats: bool,
         found: &mut Vec<Duplicate>,
     ) {
-        self.forget_ghosts(now);
+        self.forget_retired(now);
         let inside = |r: &Record| r.start >= range.start && r.end() <= range.end;
         let first = self.locate(range.start);
         let live = (self.id(first).0..).zip(self.records.range_mut(first..).take(MAX_COVERED));
         let live = live.take_while(|(_, r)| r.start < range.end).map(|(id, record)| (SegId(id), record));
-        let ghosts = self.ghosts.iter_mut().map(|ghost| (ghost.id, &mut ghost.record));
+        let retired = self.retired.iter_mut().map(|segment| (segment.id, &mut segment.record));
         let mut visited = 0;
-        for (id, record) in ghosts.chain(live) {
+        for (id, record) in retired.chain(live) {
             visited += 1;
             if !inside(record) {
                 continue;
@@ -103,15 +103,15 @@ impl Scoreboard {
         self.visit(visited);
     }
 
-    /// Removes the ghosts that have expired.
-    pub(super) fn forget_ghosts(&mut self, now: Instant) {
-        while self.ghosts.front().is_some_and(|ghost| ghost.expires < now) {
-            self.ghosts.pop_front();
+    /// Removes the retired segments that have expired.
+    pub(super) fn forget_retired(&mut self, now: Instant) {
+        while self.retired.front().is_some_and(|segment| segment.expires < now) {
+            self.retired.pop_front();
         }
     }
 
-    /// How long ghosts are kept: a DSACK arrives at most one backed-off round trip after the retransmission.
-    pub(crate) fn ghost_lifetime(rto: Duration, srtt: Option<Duration>) -> Duration {
+    /// How long retired segments are kept: a DSACK arrives at most one backed-off round trip after the retransmission.
+    pub(crate) fn retired_lifetime(rto: Duration, srtt: Option<Duration>) -> Duration {
         (rto * 2).max(srtt.unwrap_or_default() * 4)
     }
 }
