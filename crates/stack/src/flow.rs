@@ -1,4 +1,5 @@
-//! The 4-tuple of a connection, and its keyed hashes. The first thing that is computed for each arriving segment.
+//! The 4-tuple of a connection, and its keyed hashes: that for the table of flows is computed first for each arriving segment,
+//! those for ports as this host connects, that for a SYN cookie as a SYN is answered with one and as the cookie comes back.
 
 use std::hash::Hasher;
 use std::net::{IpAddr, SocketAddr};

@@ -159,7 +159,7 @@ impl Socket {
         is_open
     }
 
-    /// Its listener was closed: resets it.
+    /// The handshake is complete, but its listener was closed in the meantime: resets it. Called by `stack/settle.rs`.
     pub(crate) fn disown(&mut self, now: Instant) {
         self.stream.abort(now);
         self.owner = Owner::Nobody { until: Instant::NEVER };

@@ -1,5 +1,5 @@
 //! Work that would take too long for one event: an acknowledgment of more segments than [`AT_ONCE`], marks on more, or
-//! sending more. `Sender::on_timer` continues it before any other timer.
+//! sending more. `Sender::on_timer` continues it before any other timer. Owned by [`super::Sender`].
 //!
 //! It is done in parts, each in a separate event at the same time: the deadline of the sender is now until nothing is left.
 //! So the owner of many connections can serve the others in between. An ACK of a hundred thousand segments becomes a few ACKs

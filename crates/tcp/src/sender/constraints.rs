@@ -1,5 +1,5 @@
 //! What may be sent next; how much is up to the windows and pacing. Set by loss detection (step 8), `choose_order` and timers;
-//! read by [`super::transmit`].
+//! read by [`super::transmit`]. Owned by [`super::Sender`].
 
 use reknit_units::Instant;
 

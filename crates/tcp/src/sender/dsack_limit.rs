@@ -1,5 +1,5 @@
 //! How many duplicates a receiver can have received. Counted as [`super::transmit`] retransmits, checked for each DSACK in
-//! step 3.
+//! step 3. Owned by [`super::Sender`].
 
 use reknit_units::Bytes;
 

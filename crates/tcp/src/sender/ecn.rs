@@ -1,5 +1,6 @@
 //! The sender's part of ECN (RFC 3168 §6.1.2): one window of data causes one reduction, whether it was marked, lost or
 //! both, and CWR informs the peer. Used by [`super::undo`] for each reduction (steps 8 and 9), and when a segment is sent.
+//! Owned by [`super::Sender`].
 
 use crate::seq::Offset;
 

@@ -1,5 +1,6 @@
 //! Pacing: sends what the window allows at the rate that the congestion control sets, one quantum at a time.
 //! [`super::transmit`] calls `set` first, then `must_wait` before and `note_sent` after each segment.
+//! Owned by [`super::Sender`].
 //!
 //! A quantum is sent as one burst. The next burst may be sent when the first has used up its time at the pacing rate.
 //! If a burst is sent late, its time is shortened by up to half, so that a late timer does not reduce the rate. Linux

@@ -1,5 +1,5 @@
 //! What the peer's last segments contained, to compare the next one with. Used in steps 2 and 3; the connection notes echoed
-//! timestamps in step 1.
+//! timestamps in step 1. Owned by [`super::Sender`].
 
 use std::ops::Range;
 

@@ -1,4 +1,5 @@
 //! Delivery rate samples (draft-ietf-ccwg-bbr §4.1.2, originally draft-cheng-iccrg-delivery-rate-estimation).
+//! Owned by [`super::Sender`].
 //!
 //! Each transmission records how much had been delivered by then. When it is delivered itself, the difference divided
 //! by the time is the rate of that flight. The time is the longer of the time in which the flight was sent and the time

@@ -1,6 +1,6 @@
 //! The stages of loss recovery, each with the state that exists only in that stage, and the events that lead from one
 //! to another. An event in a stage that the table does not list is a bug; debug builds panic. Events come from
-//! [`super::detect`] (step 8), [`super::undo`] (step 7) and [`super::timeout`] (step 4 and timers).
+//! [`super::detect`] (step 8), [`super::undo`] (step 7) and [`super::timeout`] (step 4 and timers). Owned by [`super::Sender`].
 //!
 //! ```text
 //! stateDiagram-v2

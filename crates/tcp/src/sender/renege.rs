@@ -1,4 +1,4 @@
-//! Receivers that renege: they have discarded what they SACKed (RFC 2018 §8).
+//! Receivers that renege: they have discarded what they SACKed (RFC 2018 §8). Owned by [`super::Sender`].
 //!
 //! It shows when the first outstanding segment is SACKed: a receiver that still had it would have acknowledged it. Then
 //! everything is sent again. This is checked when the retransmission timer expires. A sender without that timer has a separate

@@ -1,5 +1,6 @@
 //! Round-trip times: which acknowledgments give a sample (RFC 6298 §3), the shortest one, and the timeout. [`super::measure`]
 //! calls `measure` and [`update_rto`] in step 6; [`super::transmit`] starts and stops the timing of a segment.
+//! Owned by [`super::Sender`].
 
 use reknit_units::{Bytes, Duration, Instant};
 

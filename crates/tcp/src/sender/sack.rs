@@ -1,4 +1,5 @@
-//! Reads the SACK option: the reported blocks, and the duplicate if there is one. Called by the connection in step 1.
+//! Reads the SACK option: the reported blocks, and the duplicate if there is one. Called by the connection in
+//! step 1 of the ACK pipeline ([`super::ack`]).
 
 use std::ops::Range;
 

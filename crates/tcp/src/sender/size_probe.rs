@@ -1,5 +1,5 @@
 //! Probes whether the path carries larger segments, with one segment of the larger size (RFC 4821 §7). Started and read by
-//! [`super::live`]; [`super::transmit`] sends the probe.
+//! [`super::live`]; [`super::transmit`] sends the probe. Owned by [`super::Sender`].
 //!
 //! A probe has new data and is sent while nothing is missing. If it is lost, it is retransmitted like any other segment, but
 //! in smaller pieces. So a failed probe costs one reduction of the window.

@@ -1,4 +1,4 @@
-//! The variables that plug-ins read, and the only functions that write them.
+//! The variables that plug-ins read, and the only functions that write them. Owned by [`super::Sender`].
 //!
 //! Every file of the sender may read a [`SendState`]. Every write goes through a function below. The functions are grouped
 //! by what they write; each group names the files that call it, and the steps of [`super::ack`] in which they do.

@@ -1,5 +1,6 @@
 //! The sender's own timers, and when they expire: retransmission (RFC 6298), persist (RFC 9293 §3.8.6.1), the pause
 //! after a collapse of the window, and the user timeout. Used by [`super::timeout`], which decides what is done then.
+//! Owned by [`super::Sender`].
 
 use reknit_units::{Duration, Instant};
 

@@ -1,5 +1,5 @@
 //! The recent reductions that can still be undone, each separately. `Sender::reduce` adds one for a fast retransmit (step 8)
-//! and closes all for another trigger.
+//! and closes all for another trigger. Owned by [`super::Sender`].
 //!
 //! The evidence that a reduction was spurious may arrive after the next reduction. The window then becomes what it would be
 //! without the spurious reduction, and the later reductions remain.

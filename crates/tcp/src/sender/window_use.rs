@@ -1,5 +1,5 @@
 //! Whether the congestion window is used: an unused window must not grow (RFC 7661 §4, RFC 9438 §5.8). Noted after each
-//! transmission (step 10), read in step 9.
+//! transmission (step 10), read in step 9. Owned by [`super::Sender`].
 
 use reknit_units::Bytes;
 

@@ -1,5 +1,5 @@
 //! Detects receivers that acknowledge data before it arrives: optimistic ACKs, or concealed losses. Each ACK is tested before
-//! the pipeline, DSACKs in step 3; [`super::transmit`] withholds and releases the segments.
+//! the pipeline, DSACKs in step 3; [`super::transmit`] withholds and releases the segments. Owned by [`super::Sender`].
 //!
 //! Occasionally a new segment is withheld (the skipped segments of Sherwood, Bhattacharjee and Braud, 2005): it is entered in
 //! the scoreboard but not sent. An honest receiver SACKs what follows; then the segment is sent, one round trip late and

@@ -1,5 +1,5 @@
 //! What the application has written, how much of it is in the send buffer, and whether a FIN follows. Advanced as the
-//! application writes and as [`super::transmit`] refills the send buffer.
+//! application writes and as [`super::transmit`] refills the send buffer. Owned by [`super::Sender`].
 
 use reknit_units::{Bytes, Duration, Instant};
 

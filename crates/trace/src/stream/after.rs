@@ -371,6 +371,7 @@ impl After {
         self.is_unanswered
     }
 
+    /// The connection or the capture has ended. Called by `Data::finish`, once all ranges are settled.
     pub(super) fn finish(&mut self, now: Instant) {
         self.disorder.finish();
         if let Some(since) = self.waiting_since.take() {
