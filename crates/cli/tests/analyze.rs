@@ -62,12 +62,38 @@ fn advice_claims_no_more_than_the_capture_shows() {
     // that is slow because of reordering.
     let advised = advice(&Temporary::capture("yang-50", "sack", "receiver", "15 s"));
     assert_eq!(advised, ["some events have no verdict: capture at the sender too"]);
-    // This sender is always slow, so no slow-down shows.
+    // This sender is always slow, so no slow-down shows, but the packets show the rate of the bottleneck.
     let slow = Temporary::capture("random-delay", "eifel", "sender", "15 s");
-    assert!(stdout(&["analyze", slow.name()]).contains("the rate did not fall after the spurious"));
-    assert!(advice(&slow)[0].starts_with("unless this is one, use a sender that tolerates packets "));
-    let slowed = advice(&Temporary::capture("two-paths-50ms", "sack", "sender", "15 s"));
-    assert!(slowed[0].starts_with("use a sender that tolerates packets "), "{slowed:?}");
+    let text = stdout(&["analyze", slow.name()]).split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(text.contains("the sender stayed slow after spurious retransmissions, which cost an estimated "), "{text}");
+    let cost = json(slow.name())["directions"][0]["cost"].take();
+    assert!(cost["lost_least_mbit_s"].as_f64() > Some(2.0) && cost["lost_is_least"] == false, "{cost}");
+}
+
+#[test]
+fn advice_is_what_helps_in_a_replay_of_the_path() {
+    let of = |path: &str, variant: &str| {
+        let capture = Temporary::capture(path, variant, "sender", "15 s");
+        (advice(&capture), json(capture.name())["directions"][0]["replayed"].take())
+    };
+    // A sender that counts duplicate ACKs, where every other packet is late.
+    let (counting, replayed) = of("two-paths-50ms", "sack");
+    assert!(counting[0].starts_with("use BBR at the sender (Linux: "), "{counting:?}");
+    assert!(counting[1].starts_with("find what reorders ") && counting[1].contains(" instead of 0."), "{counting:?}");
+    assert_eq!(replayed["sender"], "sack", "{replayed}");
+    // Linux copes with that.
+    let (linux, _) = of("two-paths-50ms", "linux");
+    assert!(linux[0].starts_with("nothing will make it much faster: it uses 9"), "{linux:?}");
+    // Random losses: BBR helps, and no word about reordering.
+    let (cubic, replayed) = of("lossy", "linux");
+    assert!(cubic[0].starts_with("use BBR at the sender (Linux: "), "{cubic:?}");
+    assert!(cubic[1].contains("% of packets were lost, mostly one by one"), "{cubic:?}");
+    assert!(
+        !cubic.iter().any(|line| line.contains("reorder")) && replayed["sender"] == "linux",
+        "{cubic:?} {replayed}"
+    );
+    let (bbr, _) = of("lossy", "bbr1");
+    assert!(["nothing will make it", "no setting "].iter().any(|start| bbr[0].starts_with(start)), "{bbr:?}");
 }
 
 #[test]

@@ -62,12 +62,14 @@ impl EventColumns {
 pub(crate) fn analyze(path: &Path, at: Option<Place>) -> Result<(Analysis, EventColumns, u64), String> {
     let refuse = |error: &dyn std::fmt::Display| format!("{}: {error}", path.display());
     let file = reknit_config::open(path).map_err(|error| refuse(&error))?;
-    let mut analyzer = Analyzer::new(Options { at, ..Options::default() });
+    let options = Options { at, ..Options::default() };
+    let mut analyzer = Analyzer::new(options);
     let mut events = Events::default();
     analyzer.read(file, &mut |event| events.add(event)).map_err(|error| refuse(&error))?;
     let mut analysis = analyzer.finish(&mut |event| events.add(event));
     analysis.file = path.display().to_string();
     analysis.refuse_without_tcp()?;
+    reknit_compare::advise(&mut analysis, path, &options)?;
     let (events, left_out) = events.counted(&analysis);
     let mut columns = EventColumns::default();
     for event in &events {

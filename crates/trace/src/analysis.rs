@@ -9,12 +9,13 @@ use serde::Serialize;
 
 use crate::densities::DensityReport;
 use crate::incidents::IncidentReport;
+use crate::measured;
 use crate::packet::LeftOut;
 use crate::spread::Spread;
-use crate::stream::{Data, Direction, Offer, Reductions, Stream};
+use crate::stream::{Data, Direction, Offer, Stream};
 use crate::tally::Tally;
 use crate::warnings::warnings;
-use crate::{Advice, Analyzer, Confidence, Incident, Options, Place, Reason, SIDES, Side, Why};
+use crate::{Advice, Analyzer, Confidence, Cost, Incident, Options, Place, Reason, Replayed, SIDES, Side, Why};
 
 /// The `n` for which `n`-reordered packets are counted.
 pub const N: [u32; 6] = [1, 2, 3, 5, 10, 20];
@@ -78,6 +79,9 @@ pub struct DirectionReport {
     pub goodput_mbit_s: f64,
     /// The highest rate of all rounds of one round trip, Mbit/s; retransmissions included.
     pub peak_mbit_s: f64,
+    /// What the bottleneck carries, Mbit/s of data, as packets show that were sent faster than they arrived (packet pairs);
+    /// null if they do not.
+    pub bottleneck_mbit_s: Option<f64>,
     /// Round trips between the two ends, ms; null if unknown.
     pub round_trip: Option<RoundTripReport>,
     /// The verdicts on packets.
@@ -100,6 +104,8 @@ pub struct DirectionReport {
     pub cost: Cost,
     /// What the headers show about both ends.
     pub options: OptionsReport,
+    /// What a replay of the measured path has shown; null if it was not replayed, or does not reproduce the capture.
+    pub replayed: Option<Replayed>,
     /// What to do, the most important first.
     pub advice: Vec<Advice>,
 }
@@ -181,21 +187,6 @@ pub struct LossRuns {
     pub longest: u64,
 }
 
-/// The sender's reductions, and their cost. Both are inferred from the data that passed in each round trip.
-#[derive(Clone, PartialEq, Debug, Default, Serialize, JsonSchema)]
-pub struct Cost {
-    /// Episodes of retransmissions after which the sender sent less.
-    pub reductions: u64,
-    /// Of these, episodes in which all retransmissions were spurious.
-    pub false_reductions: u64,
-    /// Spurious episodes without a reduction: the sender undid it, or made none.
-    pub without_reduction: u64,
-    /// Throughput that the false reductions cost, Mbit/s: a conservative estimate.
-    pub lost_least_mbit_s: f64,
-    /// The same, a generous estimate.
-    pub lost_most_mbit_s: f64,
-}
-
 /// What the headers show.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, JsonSchema)]
 pub struct OptionsReport {
@@ -243,7 +234,10 @@ impl Results {
             if let Some(data) = stream.data_mut(end) {
                 data.tallies.iter_mut().flatten().for_each(|tally| tally.end_run());
             }
-            self.directions.extend(DirectionReport::of(stream, end, place).map(Box::new));
+            if let Some(mut report) = DirectionReport::of(stream, end, place).map(Box::new) {
+                report.conclude(stream.direction(end));
+                self.directions.push(report);
+            }
         }
     }
 }
@@ -305,6 +299,7 @@ impl DirectionReport {
             duration_s,
             goodput_mbit_s: per_second(acknowledged_bytes as f64),
             peak_mbit_s: data.rounds.peak() * 8e-6,
+            bottleneck_mbit_s: None,
             round_trip: round_trip(direction, data, place),
             verdicts: Verdicts::of(&counted),
             incidents: IncidentReport::all(&counted),
@@ -316,13 +311,25 @@ impl DirectionReport {
             waited_s: waited.as_secs_f64(),
             cost: Cost::of(&reductions, per_second),
             options: OptionsReport::of(direction, data, stream.direction(1 - end).syn()),
+            replayed: None,
             advice: Vec::new(),
         };
         if place.sees(Side::Here) {
             report.verdicts.lost_in_host = data.tallies[Side::Here as usize].as_ref().map_or(0, |tally| tally.lost);
         }
-        report.advice = crate::advice::advice(&report);
         Some(report)
+    }
+
+    /// Finds the rate of the bottleneck, which takes some time, and with it the cost, and what to do. `direction`: what the
+    /// report is about.
+    pub(crate) fn conclude(&mut self, direction: &Direction) {
+        let Some(data) = direction.data() else { return };
+        let journeys = data.sample.journeys(self.stream, self.end, self.captured_at);
+        self.bottleneck_mbit_s = measured::bottleneck(self, &journeys);
+        let mut cost = std::mem::take(&mut self.cost);
+        cost.compare(self);
+        self.cost = cost;
+        self.advice = crate::advice::advice(self, None);
     }
 
     /// The size of a full segment, bytes.
@@ -439,19 +446,6 @@ impl LossRuns {
     pub(crate) fn by(runs: &Spread, packets: u64) -> LossRuns {
         let mean = (runs.values > 0).then(|| packets as f64 / runs.values as f64);
         LossRuns { runs: runs.values, mean, longest: runs.most }
-    }
-}
-
-impl Cost {
-    fn of(of: &Reductions, per_second: impl Fn(f64) -> f64) -> Cost {
-        let [least, most] = of.missing.map(per_second);
-        Cost {
-            reductions: of.count,
-            false_reductions: of.false_count,
-            without_reduction: of.undone,
-            lost_least_mbit_s: least,
-            lost_most_mbit_s: most.max(least),
-        }
     }
 }
 

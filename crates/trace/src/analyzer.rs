@@ -19,6 +19,8 @@ pub struct Options {
     pub at: Option<Place>,
     /// Whether to keep when each packet was sent and when it arrived.
     pub journeys: bool,
+    /// Keep them only for this stream and the data that this end sent; none: for all.
+    pub journeys_of: Option<(u32, u8)>,
     /// Whether to keep what passed, for pictures ([`Analyzer::marks`]).
     pub marks: bool,
     /// Which packets count. Connections keep the numbers that they have in the whole capture.
@@ -144,6 +146,9 @@ impl Analyzer {
             observer(&event);
         }
         for journey in self.log.journeys.iter_mut().flat_map(|journeys| journeys.drain(..)) {
+            if self.options.journeys_of.is_some_and(|wanted| wanted != (journey.stream, journey.end)) {
+                continue;
+            }
             let stream = self.streams.get_mut(journey.stream);
             let place = self.options.at.unwrap_or_else(|| stream.place(usize::from(journey.end)).0);
             if place.side_of_journeys() == journey.side {
@@ -155,6 +160,11 @@ impl Analyzer {
     /// The marks of the last frame. Empty if the options do not ask for them.
     pub fn marks(&self) -> &[Mark] {
         self.log.marks.as_deref().unwrap_or_default()
+    }
+
+    /// When the packets were sent and when they arrived, as far as that is known by now.
+    pub fn journeys(&self) -> &Journeys {
+        &self.journeys
     }
 
     /// The capture ends.

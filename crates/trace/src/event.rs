@@ -75,6 +75,23 @@ pub enum Incident {
 }
 
 impl Incident {
+    /// All kinds, in their order.
+    pub const ALL: [Incident; 13] = [
+        Incident::NeverRepaired,
+        Incident::NotCaptured,
+        Incident::WindowClosed,
+        Incident::KeepAlives,
+        Incident::NoAnswer,
+        Incident::NoAnswerToFullSegments,
+        Incident::Timeouts,
+        Incident::Silence,
+        Incident::NoAnswerToSyn,
+        Incident::SlowOpening,
+        Incident::Refused,
+        Incident::Reset,
+        Incident::ResetByReceiver,
+    ];
+
     /// As in JSON.
     pub const fn name(self) -> &'static str {
         match self {

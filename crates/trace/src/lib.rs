@@ -13,6 +13,7 @@ mod advice;
 mod analysis;
 mod analyzer;
 mod both_ends;
+mod cost;
 mod densities;
 mod error;
 mod event;
@@ -32,12 +33,13 @@ mod warnings;
 mod watcher;
 mod without_tcp;
 
-pub use advice::Advice;
+pub use advice::{Advice, Change, Gain, Remedy, Replayed};
 pub use analysis::{
-    Analysis, Cost, DirectionReport, LossRuns, N, OptionsReport, ReorderingReport, RoundTripReport, Verdicts,
+    Analysis, DirectionReport, LossRuns, N, OptionsReport, ReorderingReport, RoundTripReport, Verdicts,
 };
 pub use analyzer::{Analyzer, Options};
 pub use both_ends::{BothEnds, BothEndsOptions, CaptureReport, ClockReport, DelayReport, FlowReport, Matched};
+pub use cost::Cost;
 pub use densities::DensityReport;
 pub use error::{Damage, Error};
 pub(crate) use event::SIDES;

@@ -6,10 +6,12 @@ use reknit_units::{Duration, Instant};
 
 use crate::packet::{Endpoint, Packet, Reader};
 use crate::stream::{Log, Stream};
-use crate::{Confidence, DirectionReport, Frame, Place, Verdict};
+use crate::{Confidence, DirectionReport, Frame, Incident, Place, Verdict};
 
 /// Flows that are followed. If there are more, those that have been idle longest are forgotten.
 pub const MOST_FLOWS: usize = 4096;
+/// Directions whose cost is compared with the rate of the bottleneck, which takes some time.
+const MOST_COMPARED: usize = 32;
 /// The share of the flows that is forgotten at once.
 const AT_ONCE: usize = 16;
 /// Ranges of data that one direction may remember, and all together; beyond the budget, each keeps few.
@@ -49,8 +51,12 @@ pub struct Totals {
     pub duplicated: u64,
     /// Spurious retransmissions.
     pub spurious: u64,
+    /// Packets that arrived, but that the receiver did not keep.
+    pub discarded: u64,
     /// Packets without a verdict: the traffic does not show what happened to them.
     pub cannot_tell: u64,
+    /// What happened to connections, in the order of [`Incident::ALL`].
+    pub incidents: [u64; Incident::ALL.len()],
 }
 
 /// Analyses packets as they pass.
@@ -142,22 +148,26 @@ impl Watcher {
         self.flows.is_empty()
     }
 
-    /// The directions to which something happened, the worst first, at most `most`. The number of a stream is unique.
+    /// The directions to which something happened, the worst first, at most `most`. The number of a stream is unique. The
+    /// first 32 know the rate of the bottleneck and what to do.
     pub fn worst(&self, most: usize) -> Vec<DirectionReport> {
-        let mut reports: Vec<DirectionReport> = Vec::new();
+        let mut reports: Vec<(DirectionReport, &Stream)> = Vec::new();
         for flow in self.flows.values() {
             for end in 0..2 {
                 let (place, confidence) = place(self.at, flow, end);
                 let Some(data) = flow.direction(end).data() else { continue };
                 let counted = data.tallies.iter().zip(crate::SIDES).filter(|(_, side)| place.sees(*side));
                 if counted.flat_map(|(tally, _)| tally).map(|tally| tally.all()).sum::<u64>() > 0 {
-                    reports.extend(DirectionReport::of(flow, end, (place, confidence)));
+                    reports.extend(DirectionReport::of(flow, end, (place, confidence)).map(|report| (report, flow)));
                 }
             }
         }
-        reports.sort_by(|a, b| b.badness().total_cmp(&a.badness()).then(a.stream.cmp(&b.stream)));
+        reports.sort_by(|(a, _), (b, _)| b.badness().total_cmp(&a.badness()).then(a.stream.cmp(&b.stream)));
         reports.truncate(most);
-        reports
+        for (report, flow) in reports.iter_mut().take(MOST_COMPARED) {
+            report.conclude(flow.direction(report.end.into()));
+        }
+        reports.into_iter().map(|(report, _)| report).collect()
     }
 
     fn add(&mut self, key: Key, packet: &Packet, now: Instant) {
@@ -202,7 +212,8 @@ impl Watcher {
                 Verdict::Duplicated => &mut totals.duplicated,
                 Verdict::Spurious(_) => &mut totals.spurious,
                 Verdict::Unknown(_) => &mut totals.cannot_tell,
-                Verdict::Discarded | Verdict::Incident { .. } => continue,
+                Verdict::Discarded => &mut totals.discarded,
+                Verdict::Incident { what, .. } => &mut totals.incidents[what as usize],
             } += 1;
         }
     }

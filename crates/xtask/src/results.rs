@@ -12,7 +12,7 @@ use reknit_compare::{
 };
 use reknit_trace::{
     Analysis, BothEnds, CaptureReport, ClockReport, Cost, DelayReport, DensityReport, DirectionReport, FlowReport,
-    IncidentReport, ReorderingReport, Verdicts,
+    IncidentReport, Remedy, ReorderingReport, Replayed, Verdicts,
 };
 use serde_json::Value;
 
@@ -55,6 +55,8 @@ fn schema_of(name: &str) -> Option<Value> {
         "ReorderingReport" => schema::of::<ReorderingReport>(),
         "DensityReport" => schema::of::<DensityReport>(),
         "Cost" => schema::of::<Cost>(),
+        "Replayed" => schema::of::<Replayed>(),
+        "Remedy" => schema::of::<Remedy>(),
         "BothEnds" => schema::of::<BothEnds>(),
         "CaptureReport" => schema::of::<CaptureReport>(),
         "ClockReport" => schema::of::<ClockReport>(),

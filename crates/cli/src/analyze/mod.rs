@@ -123,6 +123,10 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
         };
         let (mut analysis, journeys) = read(file, &options(args), &mut observer)?;
         keep_stream(&mut analysis, args.stream)?;
+        // Standard input cannot be read again.
+        if file.as_os_str() != "-" {
+            reknit_compare::advise(&mut analysis, file, &options(args)).map_err(Failure::Failed)?;
+        }
         if let Some(path) = &args.path {
             let (_, measured) = measured_path(&analysis, &journeys, None)?;
             let failed = |error| Failure::Failed(format!("{}: {error}", path.display()));

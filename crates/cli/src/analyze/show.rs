@@ -198,13 +198,13 @@ fn lost(worst: &DirectionReport) -> String {
 fn cost(worst: &DirectionReport) -> String {
     let cost = &worst.cost;
     let mut text = format!("{} Mbit/s", number(worst.goodput_mbit_s));
+    let about = if cost.lost_is_least { "" } else { "an estimated " };
+    let which_cost = format!("which cost {about}{} Mbit/s", estimated(cost));
     if cost.false_reductions > 0 {
-        let _ = write!(
-            text,
-            "; the sender slowed down {} for nothing, which cost an estimated {} Mbit/s",
-            how_many(cost.false_reductions, "time"),
-            estimated(cost),
-        );
+        let times = how_many(cost.false_reductions, "time");
+        let _ = write!(text, "; the sender slowed down {times} for nothing, {which_cost}");
+    } else if cost.lost_least_mbit_s > MUCH * worst.goodput_mbit_s {
+        let _ = write!(text, "; the sender stayed slow after spurious retransmissions, {which_cost}");
     } else if worst.verdicts.spurious > 0 {
         text.push_str("; the rate did not fall after the spurious retransmissions");
     }
@@ -221,10 +221,16 @@ fn cost(worst: &DirectionReport) -> String {
     text
 }
 
-/// The estimates of what false slow-downs cost, Mbit/s.
+/// The estimates of what spurious retransmissions cost, Mbit/s.
 pub(crate) fn estimated(cost: &Cost) -> String {
     let (least, most) = (number(cost.lost_least_mbit_s), number(cost.lost_most_mbit_s));
-    if least == most { least } else { format!("{least} to {most}") }
+    if cost.lost_is_least {
+        format!("at least {least}")
+    } else if least == most {
+        least
+    } else {
+        format!("{least} to {most}")
+    }
 }
 
 fn sure(worst: &DirectionReport) -> String {

@@ -8,6 +8,7 @@
 mod fates;
 mod file;
 mod link;
+mod mended;
 mod outages;
 mod rate;
 
@@ -32,6 +33,9 @@ const TIMESTAMPS: u32 = 12;
 const LEAST_PACKETS: usize = 10;
 /// Further packets are ignored.
 pub(crate) const MOST_PACKETS: usize = 300_000;
+
+/// The rate of a link is not far below what it has carried.
+const NEARLY: f64 = 0.95;
 
 /// A packet in flight.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -215,6 +219,16 @@ impl MeasuredPath {
         let bytes = until.checked_sub(1).map_or(0, |last| self.progress[last].1);
         bytes as f64 * 8e-6 / span.as_secs_f64().max(1e-9)
     }
+}
+
+/// What the bottleneck of `direction` carries by the journeys of some packets, Mbit/s of data; none if they do not show it.
+pub(crate) fn bottleneck(direction: &DirectionReport, journeys: &[Journey]) -> Option<f64> {
+    let packets = travelled(direction, journeys);
+    let size = packets.iter().map(|packet| packet.size).max()?;
+    let headers = HEADERS + if direction.options.timestamps == Some(false) { 0 } else { TIMESTAMPS };
+    let carries = rate::shown(&packets)? * 1e-6 * f64::from(size - headers) / f64::from(size);
+    // Packets that are spread out for another reason show less than has passed.
+    (carries >= NEARLY * direction.goodput_mbit_s).then_some(carries)
 }
 
 /// The packets in the order in which they were sent; segments that the host combines are taken apart.

@@ -40,6 +40,11 @@ pub(super) fn estimate(packets: &[Travelled], round_trip: Duration) -> (f64, boo
     }
 }
 
+/// Bits per second as packets show that the link has spread out, if they do.
+pub(super) fn shown(packets: &[Travelled]) -> Option<f64> {
+    pairs(packets, SPREAD[0], LEAST_OF_THROUGHPUT * mean(packets))
+}
+
 /// The transmission time of this many bytes, in nanoseconds.
 pub(super) fn time_for(bytes: u32, rate: f64) -> f64 {
     f64::from(bytes) * 8e9 / rate

@@ -20,6 +20,7 @@ use super::pieces::Pieces;
 use super::ranges::{Again, Delivery, Origin, Range, Ranges, Repeat, Repeats};
 use super::round_trip::RoundTrip;
 use super::rounds::Rounds;
+use super::sample::Sample;
 use super::sighting::Sighting;
 use super::standstill::Standstill;
 use crate::tally::Tally;
@@ -59,6 +60,7 @@ pub(crate) struct Data {
     standstill: Standstill,
     pieces: Pieces,
     pub(crate) rounds: Rounds,
+    pub(crate) sample: Sample,
     /// The verdicts on each side of the capture point; none if there are none.
     pub(crate) tallies: [Option<Box<Tally>>; SIDES.len()],
 }
@@ -95,6 +97,7 @@ impl Data {
             standstill: Standstill::default(),
             pieces: Pieces::default(),
             rounds: Rounds::default(),
+            sample: Sample::default(),
             tallies: Default::default(),
         };
         if let Some(most) = most_arrivals {
@@ -434,10 +437,14 @@ impl Data {
             self.before.reordering.forget(range.start);
             self.after.reordering.forget(range.order());
         }
+        self.sample.on_settled(range, &mut out.log.sampled);
         if range.is_plain() && self.pieces.is_empty() && out.log.journeys.is_none() && !self.after.has_doubts() {
             self.before.disorder.on_settled(range.place_here);
             self.after.disorder.on_settled(range.place_there);
             return;
+        }
+        if !range.is_plain() {
+            self.sample.open();
         }
         self.before.settle(range, &self.clock, &mut self.pieces, out);
         let with = Settling { known, loss: self.loss(), round_trip: &self.far };

@@ -19,6 +19,8 @@ pub(crate) struct Log {
     pub(crate) marks: Option<Vec<Mark>>,
     /// How many ranges all directions together remember.
     pub(crate) remembered: usize,
+    /// Packets that all directions together have sampled.
+    pub(crate) sampled: usize,
 }
 
 impl Log {

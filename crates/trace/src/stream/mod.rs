@@ -8,6 +8,7 @@
 //! | `numbers`, `sighting`, `arrival`, `window`, `keep_alive`, `standstill`, `rounds`, `disorder`, `copies`, `place`, `handshake`, `known` | one thing each |
 //! | `ranges` | which bytes passed, in which packets |
 //! | `round_trip`, `clock`, `cause` | times, marks in headers, and what made the sender retransmit |
+//! | `sample` | some packets, by which the rate of the bottleneck is estimated |
 //! | `log`, `pieces` | the output: one event for each packet, however many ranges it carries |
 //! | `before`, `after` | what happened on each side of the capture point |
 //! | `data` | both sides of one direction's data: owns `ranges`, lends them to both sides and settles them |
@@ -33,6 +34,7 @@ mod place;
 mod ranges;
 mod round_trip;
 mod rounds;
+mod sample;
 mod sighting;
 mod standstill;
 mod window;

@@ -1,0 +1,177 @@
+//! Advice as text.
+
+use std::fmt;
+
+use serde::{Serialize, Serializer};
+
+use super::{Advice, Change, Gain};
+use crate::Place;
+
+impl fmt::Display for Advice {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match *self {
+            Advice::Set { change, gain } => write!(f, "{change}: {gain}"),
+            Advice::NoSetting { gain } => write!(
+                f,
+                "no setting of the sender will help: in a replay of this path the best other one reaches {} Mbit/s, this \
+                 transfer {}",
+                number(gain.with),
+                number(gain.without)
+            ),
+            Advice::Full { share } => write!(
+                f,
+                "nothing will make it much faster: it uses {:.0} % of what the bottleneck carries",
+                100.0 * share
+            ),
+            Advice::Tolerate { late_ms } => write!(
+                f,
+                "use a sender that waits for packets that are {late_ms:.0} ms late before it retransmits them: it must \
+                 detect losses by time (RACK, RFC 8985), not by counting duplicate ACKs"
+            ),
+            Advice::UseModel { late_ms } => write!(
+                f,
+                "packets are late by up to {late_ms:.0} ms, more than a round trip, and no sender waits that long; BBR (Linux: \
+                 {BBR}) does not slow down for each retransmission; `reknit replay` compares senders on this path"
+            ),
+            Advice::KeepOrder { buffer, gain } => write_keep_order(f, buffer, gain),
+            Advice::FindLosses { lost, packets, in_runs, gain } => write_losses(f, (lost, packets), in_runs, gain),
+            Advice::ReadFaster { limited_s } => write!(
+                f,
+                "the receiver held the transfer back for {limited_s:.1} s: its application did not read, or its receive buffer \
+                 is too small (Linux: net.ipv4.tcp_rmem)"
+            ),
+            Advice::CaptureAt { place, has_handshake } => write!(
+                f,
+                "some events have no verdict: capture at the {} too{}",
+                if place == Place::Sender { "sender" } else { "receiver" },
+                if has_handshake { "" } else { ", including the handshake" }
+            ),
+            other => f.write_str(other.fixed()),
+        }
+    }
+}
+
+impl Advice {
+    /// The text of advice without numbers; empty for other advice.
+    const fn fixed(self) -> &'static str {
+        match self {
+            Advice::DetectSpuriousTimeouts => {
+                "the sender's timer expired while packets were only delayed: enable F-RTO (Linux: net.ipv4.tcp_frto=2) and \
+                 timestamps, and look for stalls or full queues on the path"
+            }
+            Advice::EnableSack => {
+                "enable SACK at both ends (Linux: net.ipv4.tcp_sack=1): without it, the sender learns of one missing packet \
+                 per round trip"
+            }
+            Advice::EnableTimestamps => {
+                "enable timestamps at both ends (Linux: net.ipv4.tcp_timestamps=1): the sender can then undo false \
+                 reductions"
+            }
+            Advice::FindCopies => {
+                "the network duplicates packets, or the capture contains them twice: look for a mirror port, a loop or a \
+                 tunnel that sends twice"
+            }
+            Advice::FewLosses => "nothing: the few lost packets hardly slow the transfer down",
+            Advice::Nothing => "nothing: the sender copes with this reordering",
+            Advice::FindMtu => {
+                "full-sized packets vanish and smaller ones arrive: look for a link or tunnel with a smaller MTU that sends no \
+                 ICMP messages; lower the MTU, limit the MSS to it, or set net.ipv4.tcp_mtu_probing=1 (Linux)"
+            }
+            Advice::FindSilence => {
+                "nothing came back: look for a host that is down, and for a firewall or NAT that drops the packets or has \
+                 forgotten the connection"
+            }
+            Advice::KeepOutOfOrder => {
+                "the receiver keeps nothing that arrives out of order, so each loss costs all packets behind it: use one that \
+                 does, with SACK"
+            }
+            Advice::CaptureAll => {
+                "the capture lacks packets: give it a larger buffer (tcpdump -B 65536), or capture only the headers (-s 128)"
+            }
+            Advice::FindDrops => {
+                "packets that were captured near the receiver did not reach its TCP: look for a firewall between them, for \
+                 bad checksums and for drops in the host (`ethtool -S`, `nstat`)"
+            }
+            _ => "",
+        }
+    }
+}
+
+/// How Linux is told to use BBR.
+const BBR: &str = "`sysctl net.ipv4.tcp_congestion_control=bbr`";
+
+impl fmt::Display for Change {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Change::Bbr => write!(f, "use BBR at the sender (Linux: {BBR})"),
+            Change::Cubic => {
+                f.write_str("use CUBIC at the sender (Linux: `sysctl net.ipv4.tcp_congestion_control=cubic`)")
+            }
+            Change::Rack => f.write_str(
+                "use a sender that detects losses by time (RACK, RFC 8985) instead of counting duplicate ACKs, as Linux does",
+            ),
+            Change::MaxReordering(segments) => write!(
+                f,
+                "let the sender tolerate more reordering (Linux: `sysctl net.ipv4.tcp_max_reordering={segments}`)"
+            ),
+            Change::InOrder => f.write_str("keep each connection on one path"),
+            Change::NoLoss => f.write_str("find what loses packets"),
+        }
+    }
+}
+
+impl fmt::Display for Gain {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let more = if self.is_least { " or more" } else { "" };
+        write!(f, "{}{more} instead of {} Mbit/s, in a replay of this path", number(self.with), number(self.without))
+    }
+}
+
+/// Three digits.
+fn number(value: f64) -> String {
+    let decimals = if value >= 100.0 {
+        0
+    } else if value >= 10.0 {
+        1
+    } else {
+        2
+    };
+    format!("{value:.decimals$}")
+}
+
+fn write_gain(f: &mut fmt::Formatter<'_>, gain: Option<Gain>, condition: &str) -> fmt::Result {
+    gain.map_or(Ok(()), |gain| write!(f, ": {gain} {condition}"))
+}
+
+fn write_keep_order(f: &mut fmt::Formatter<'_>, buffer: Option<u64>, gain: Option<Gain>) -> fmt::Result {
+    f.write_str(
+        "find what reorders (load balancing by packet, bonded links, Wi-Fi, a tunnel with several threads) and let it keep \
+         each connection on one path",
+    )?;
+    if let Some(packets) = buffer {
+        write!(f, ", or restore the order with a buffer of {packets} packets")?;
+    }
+    write_gain(f, gain, "without reordering")
+}
+
+fn write_losses(
+    f: &mut fmt::Formatter<'_>,
+    (lost, packets): (u64, u64),
+    in_runs: bool,
+    gain: Option<Gain>,
+) -> fmt::Result {
+    let share = 100.0 * lost as f64 / packets.max(1) as f64;
+    let how = if in_runs {
+        "in runs: look for a queue that overflows, or a link that fails for moments"
+    } else {
+        "one by one: look for a noisy link, or a policer"
+    };
+    write!(f, "{share:.2} % of packets were lost, mostly {how}")?;
+    write_gain(f, gain, "without these losses")
+}
+
+impl Serialize for Advice {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
