@@ -1,9 +1,10 @@
 "use strict";
-// The plots: three canvases with a common time axis. The data has a column for each property of the points of a kind, with
+// The plots: four canvases with a common time axis. The data has a column for each property of the points of a kind, with
 // times, packet numbers and offsets as differences to the point before.
 
 const KINDS = [
-  // name, label, how it is drawn
+  // name, label, how it is drawn; the first are below the others
+  ["reordered", "late, not lost", "shade"],
   ["data", "packets", "bar"],
   ["again", "retransmissions", "bar"],
   ["ack", "acknowledged", "step"],
@@ -14,12 +15,15 @@ const KINDS = [
   ["incident", "what happened to the connection", "mark"],
   ["discarded", "not kept by the receiver", "mark"],
   ["copied", "duplicated by the network", "mark"],
-  ["reordered", "late, not lost", "mark"],
   ["spurious", "spurious retransmission", "mark"],
   ["lost", "lost", "mark"],
 ];
 const MARGIN = { left: 66, right: 10, top: 10, bottom: 24 };
 const LEAST_SPAN_US = 20;
+// More marks than this in view are drawn without squares, which would hide what is below them.
+const MOST_SQUARES = 40;
+// The width of an interval of the throughput, in pixels.
+const INTERVAL = 6;
 
 const id = (name) => document.getElementById(name);
 const drawings = JSON.parse(id("data").textContent).map(decode);
@@ -35,6 +39,7 @@ function sums(differences) {
 
 function decode(raw) {
   const drawing = { startsS: raw.starts_s, stepUs: raw.step_us, leftOut: raw.left_out, kinds: {} };
+  drawing.bottleneck = raw.bottleneck_mbit_s;
   let end = 1;
   for (const [name] of KINDS) {
     const columns = raw[name];
@@ -49,6 +54,8 @@ function decode(raw) {
   }
   drawing.end = end;
   drawing.flight = flight(drawing.kinds);
+  let most = 0;
+  drawing.acked = drawing.kinds.ack.to.map((to) => (most = Math.max(most, to)));
   return drawing;
 }
 
@@ -216,18 +223,56 @@ function drawBars(plot, kind, name, how) {
   const { pen, x, y } = plot;
   const [first, last] = range(kind.at);
   pen.strokeStyle = pen.fillStyle = colour(name);
-  // Marks are smaller where there are many, so that what is below them can be seen.
-  const isMark = how === "mark";
-  const hasRoom = last - first < plot.inner.width / 6;
-  pen.lineWidth = isMark && hasRoom ? 3 : name === "data" ? 1.5 : 2;
+  const hasSquares = how === "mark" && last - first <= MOST_SQUARES;
+  pen.lineWidth = how === "shade" ? 4 : hasSquares ? 3 : name === "data" ? 1.5 : 2;
+  pen.globalAlpha = how === "shade" ? 0.45 : 1;
   pen.beginPath();
   for (let i = first; i < last; i++) {
     const [at, top, bottom] = [x(kind.at[i]), y(kind.to[i]), y(kind.from[i])];
     pen.moveTo(at, Math.min(top, bottom - 1));
     pen.lineTo(at, bottom);
-    if (isMark && hasRoom) pen.rect(at - 1.5, (top + bottom) / 2 - 1.5, 3, 3);
+    if (hasSquares) pen.rect(at - 1.5, (top + bottom) / 2 - 1.5, 3, 3);
   }
   pen.stroke();
+  pen.globalAlpha = 1;
+}
+
+// Acknowledged data per interval.
+function drawThroughput() {
+  const canvas = id("throughput");
+  const span = view.to - view.from;
+  const width = canvas.clientWidth - MARGIN.left - MARGIN.right;
+  // Points that are drawn as one tell no more.
+  const finest = Math.max(3 * drawing.stepUs, (INTERVAL * span) / Math.max(width, INTERVAL));
+  const { at } = drawing.kinds.ack;
+  const acked = (time) => drawing.acked[locate(at, time) - 1] || drawing.acked[0] || 0;
+  const [times, rates] = [[], []];
+  for (let from = Math.max(0, view.from); from < Math.min(view.to, drawing.end); from += finest) {
+    times.push(from);
+    rates.push(((acked(from + finest) - acked(from)) * 8) / finest);
+  }
+  const plot = prepare(canvas, 0, Math.max(1e-3, ...rates, drawing.bottleneck || 0) * 1.08);
+  axes(plot, label);
+  steps(plot, times, rates, colour("ack"), 1.5);
+  const { pen, y } = plot;
+  if (drawing.bottleneck) {
+    pen.strokeStyle = pen.fillStyle = colour("edge");
+    pen.setLineDash([4, 4]);
+    line(pen, MARGIN.left, y(drawing.bottleneck), plot.width - MARGIN.right, y(drawing.bottleneck));
+    pen.setLineDash([]);
+    pen.textAlign = "right";
+    pen.textBaseline = "top";
+    pen.fillText("what the bottleneck carries", plot.width - MARGIN.right - 4, y(drawing.bottleneck) + 3);
+  }
+  if (!times.length || !drawing.acked.length) remark(plot, "no acknowledgment was captured");
+  plot.pen.restore();
+}
+
+function remark({ pen, inner }, text) {
+  pen.fillStyle = colour("soft");
+  pen.textAlign = "center";
+  pen.textBaseline = "middle";
+  pen.fillText(text, MARGIN.left + inner.width / 2, MARGIN.top + inner.height / 2);
 }
 
 function drawFlight() {
@@ -257,11 +302,7 @@ function drawLateness() {
     pen.arc(x(kind.at[i]), y(kind.late[i] / 1e3), 2.5, 0, 7);
     pen.fill();
   }
-  if (first >= last) {
-    pen.fillStyle = colour("soft");
-    pen.textAlign = "center";
-    pen.fillText("no packet was late here", MARGIN.left + plot.inner.width / 2, MARGIN.top + plot.inner.height / 2);
-  }
+  if (first >= last) remark(plot, "no packet was late here");
   plot.pen.restore();
 }
 
@@ -273,6 +314,7 @@ function draw() {
   requestAnimationFrame(() => {
     scheduled = false;
     drawSequence();
+    drawThroughput();
     drawFlight();
     drawLateness();
   });

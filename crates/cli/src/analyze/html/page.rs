@@ -84,6 +84,7 @@ fn plots(drawn: &[Box<DirectionReport>]) -> String {
     );
     for (id, label) in [
         ("sequence", "Sequence numbers over time"),
+        ("throughput", "Throughput over time, Mbit/s of acknowledged data"),
         ("flight", "Data in flight and window over time"),
         ("lateness", "Lateness of reordered packets over time"),
     ] {

@@ -94,6 +94,7 @@ pub(super) struct Drawing {
     /// Microseconds that became one point.
     step_us: u64,
     left_out: u64,
+    bottleneck_mbit_s: Option<f64>,
     /// All kinds.
     #[serde(flatten)]
     kinds: BTreeMap<Kind, Columns>,
@@ -107,6 +108,7 @@ pub(super) struct Sketch {
     step_us: u64,
     strip: u64,
     most: usize,
+    bottleneck_mbit_s: Option<f64>,
     kinds: BTreeMap<Kind, Series>,
 }
 
@@ -121,7 +123,8 @@ impl Sketch {
         let strip = if whole { 0 } else { (direction.bytes / STRIPS).max(1) };
         let most = if whole { usize::MAX } else { steps as usize * MOST_PER_STEP };
         let kinds = Kind::ALL.map(|kind| (kind, Series::default())).into();
-        Sketch { first, starts_s, step_us, strip, most, kinds }
+        let bottleneck_mbit_s = direction.bottleneck_mbit_s;
+        Sketch { first, starts_s, step_us, strip, most, bottleneck_mbit_s, kinds }
     }
 
     /// Something passes.
@@ -193,7 +196,8 @@ impl Sketch {
     pub(super) fn finish(self) -> Drawing {
         let left_out = self.kinds.values().map(|series| series.left_out).sum();
         let kinds = self.kinds.into_iter().map(|(kind, series)| (kind, series.columns())).collect();
-        Drawing { starts_s: self.starts_s, step_us: self.step_us, left_out, kinds }
+        let Sketch { starts_s, step_us, bottleneck_mbit_s, .. } = self;
+        Drawing { starts_s, step_us, left_out, bottleneck_mbit_s, kinds }
     }
 }
 
