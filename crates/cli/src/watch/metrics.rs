@@ -9,6 +9,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::Duration;
 
+use reknit_trace::{Cost, Incident, Totals};
+
 use super::{Shared, State, locked};
 
 /// Connections that have metrics of their own: the worst ones.
@@ -21,6 +23,19 @@ const PATIENCE: Duration = Duration::from_secs(2);
 const MOST_CLIENTS: usize = 64;
 /// How long to wait if no client can be served.
 const PAUSE: Duration = Duration::from_millis(50);
+
+/// Estimates of what spurious retransmissions cost, Mbit/s.
+type Estimate = fn(&Cost) -> f64;
+const COSTS: [(&str, &str, Estimate); 2] = [
+    (
+        "flow_cost_least_bits_per_second",
+        "Throughput that spurious retransmissions cost, a conservative estimate.",
+        |cost| cost.lost_least_mbit_s,
+    ),
+    ("flow_cost_most_bits_per_second", "Throughput that spurious retransmissions cost, a generous estimate.", |cost| {
+        cost.lost_most_mbit_s
+    }),
+];
 
 /// What to do about an address that cannot be used.
 pub(super) fn advice(error: &io::Error) -> &'static str {
@@ -118,6 +133,27 @@ fn answer(mut stream: &TcpStream, shared: &Shared) -> io::Result<()> {
     stream.write_all(body.as_bytes())
 }
 
+/// The label and the value of each verdict.
+fn verdicts(totals: &Totals) -> Vec<(String, String)> {
+    let counts = [
+        ("lost", totals.lost),
+        ("reordered", totals.reordered),
+        ("duplicated", totals.duplicated),
+        ("spurious", totals.spurious),
+        ("discarded", totals.discarded),
+        ("cannot_tell", totals.cannot_tell),
+    ];
+    let sample = |(name, count): (&str, u64)| (format!("{{verdict=\"{name}\"}}"), count.to_string());
+    counts.into_iter().map(sample).collect()
+}
+
+/// The same of each incident.
+fn incidents(totals: &Totals) -> Vec<(String, String)> {
+    let sample =
+        |what: Incident| (format!("{{incident=\"{}\"}}", what.name()), totals.incidents[what as usize].to_string());
+    Incident::ALL.into_iter().map(sample).collect()
+}
+
 fn text(state: &State) -> String {
     let totals = state.watcher.totals();
     let mut text = String::new();
@@ -145,15 +181,8 @@ fn text(state: &State) -> String {
         "Packets that the kernel dropped before they were seen.",
         &one(state.drops),
     );
-    let verdicts = [
-        ("lost", totals.lost),
-        ("reordered", totals.reordered),
-        ("duplicated", totals.duplicated),
-        ("spurious", totals.spurious),
-        ("cannot_tell", totals.cannot_tell),
-    ];
-    let verdicts = verdicts.map(|(verdict, count)| (format!("{{verdict=\"{verdict}\"}}"), count.to_string()));
-    metric("verdicts_total", "counter", "Packets by what happened to them.", &verdicts);
+    metric("verdicts_total", "counter", "Packets by what happened to them.", &verdicts(&totals));
+    metric("incidents_total", "counter", "What happened to connections.", &incidents(&totals));
     let worst = state.watcher.worst(MOST_FLOWS);
     let mut of_flows = |name: &str, help: &str, value: &dyn Fn(&reknit_trace::DirectionReport) -> String| {
         let labels = |d: &reknit_trace::DirectionReport| {
@@ -171,6 +200,9 @@ fn text(state: &State) -> String {
     of_flows("flow_false_reductions", "Times the sender slowed down for nothing.", &|d| {
         d.cost.false_reductions.to_string()
     });
+    for (name, help, value) in COSTS {
+        of_flows(name, help, &|d| (value(&d.cost) * 1e6).to_string());
+    }
     of_flows("flow_late_p99_seconds", "Lateness of reordered packets, 99th percentile.", &|d| {
         (d.reordering.late_p99_ms.unwrap_or(0.0) / 1e3).to_string()
     });

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
-use reknit_trace::{DirectionReport, MOST_FLOWS, Totals};
+use reknit_trace::{DirectionReport, Incident, MOST_FLOWS, Totals};
 use reknit_units::Duration;
 
 use super::State;
@@ -77,6 +77,9 @@ impl WatchView {
             whole(totals.spurious),
             whole(totals.cannot_tell),
         );
+        if let Some(incidents) = incidents(&totals) {
+            let _ = writeln!(text, "What happened to connections: {incidents}.");
+        }
         if state.drops > 0 {
             let _ = writeln!(
                 text,
@@ -140,6 +143,7 @@ impl WatchView {
             right("cannot tell", 3, &|d| whole(d.verdicts.cannot_tell)),
             right("false slow-downs", 1, &|d| whole(d.cost.false_reductions)),
             right("cost, Mbit/s", 1, &|d| cost(d)),
+            right("incidents", 2, &|d| whole(d.incidents.iter().map(|incident| incident.times).sum())),
             right("waited", 2, &|d| per_cent((d.waited_s / d.duration_s.max(1e-9)).min(1.0))),
         ];
         table::render(&columns, screen)
@@ -157,7 +161,7 @@ impl WatchView {
         let mut text = String::new();
         let news = worst.iter().filter(|direction| {
             let before = self.before.get(&(direction.stream, direction.end)).map_or(0, |before| before.events);
-            direction.verdicts.all() > before
+            events(direction) > before
         });
         for (i, direction) in news.enumerate() {
             if i == MOST_ROWS {
@@ -197,20 +201,32 @@ impl WatchView {
             let slow = how_many(direction.cost.false_reductions, "time");
             let _ = write!(text, ", slowed down {slow} for nothing (cost {} Mbit/s)", cost(direction));
         }
+        for incident in &direction.incidents {
+            let _ = write!(text, "; {}", incident.text());
+        }
         text
     }
 }
 
 fn counts(direction: &DirectionReport) -> Counts {
-    Counts { acknowledged: direction.acknowledged_bytes, events: direction.verdicts.all() }
+    Counts { acknowledged: direction.acknowledged_bytes, events: events(direction) }
+}
+
+fn events(direction: &DirectionReport) -> u64 {
+    direction.verdicts.all() + direction.incidents.iter().map(|incident| incident.times).sum::<u64>()
+}
+
+/// The kinds of incidents, and how often each happened; none if none did.
+fn incidents(totals: &Totals) -> Option<String> {
+    let counted = Incident::ALL.into_iter().zip(totals.incidents).filter(|(_, times)| *times > 0);
+    let kinds: Vec<String> =
+        counted.map(|(what, times)| format!("{} ({})", what.name().replace('_', " "), whole(times))).collect();
+    (!kinds.is_empty()).then(|| kinds.join(", "))
 }
 
 fn cost(direction: &DirectionReport) -> String {
     let cost = &direction.cost;
-    if cost.false_reductions == 0 {
-        return String::new();
-    }
-    estimated(cost)
+    if cost.false_reductions == 0 && cost.lost_least_mbit_s == 0.0 { String::new() } else { estimated(cost) }
 }
 
 fn connections(n: u64) -> String {
