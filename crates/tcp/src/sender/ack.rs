@@ -166,9 +166,10 @@ impl Sender {
         !self.queue.has_written() && !has_news && self.stats.acks > 0
     }
 
-    /// Step 2, RFC 9293 §3.10.7.4: only the newest segment updates the window. True if it changed.
+    /// Step 2, RFC 9293 §3.10.7.4: only the newest segment updates the window, and `peer` notes its numbers
+    /// (SND.WL1, SND.WL2). True if the window changed.
     fn update_window(&mut self, now: Instant, input: &AckInput) -> bool {
-        if !self.peer.updates_window(input, &self.state, self.config.paws) {
+        if !self.peer.takes_window_update(input, &self.state, self.config.paws) {
             return false;
         }
         let changed = input.wnd != self.state.snd_wnd;

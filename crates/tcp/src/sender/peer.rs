@@ -38,9 +38,10 @@ impl Peer {
         self.wl = wl;
     }
 
-    /// RFC 9293 §3.10.7.4: true if the segment is the newest so far, so that its window counts. Linux ignores a smaller
+    /// RFC 9293 §3.10.7.4: true if the segment is the newest so far, so that its window counts; its numbers
+    /// are noted. Linux ignores a smaller
     /// window in a segment with the same numbers.
-    pub(super) fn updates_window(&mut self, input: &AckInput, snd: &SendState, paws: Paws) -> bool {
+    pub(super) fn takes_window_update(&mut self, input: &AckInput, snd: &SendState, paws: Paws) -> bool {
         let from = (input.seq, input.ack);
         let shrinks = input.wnd < snd.snd_wnd && input.wnd > Bytes::ZERO;
         if input.ack < snd.snd_una || from < self.wl || (paws == Paws::Linux && shrinks && from == self.wl) {

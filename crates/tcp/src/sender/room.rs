@@ -1,4 +1,6 @@
-//! Whether the next segment fits in the peer's window and in cwnd. Called by [`super::transmit`] for each segment (step 10).
+//! Whether the next segment fits in the peer's window and in cwnd. Called by [`super::transmit`] for each
+//! segment (step 10, and after timers and writes) and for a tail loss probe (step 8 or a timer). Only `waits_for_batch` and
+//! `note_unsent` change anything.
 
 use reknit_units::{Bytes, Instant, Segments};
 
@@ -49,7 +51,7 @@ impl Sender {
         (cut_by_buffer || cut_by_window) && !self.constraints.short_in_flight(self.state.snd_una)
     }
 
-    pub(super) fn has_room_for_new(&mut self, now: Instant, new: NewData) -> bool {
+    pub(super) fn has_room_for_new(&self, now: Instant, new: NewData) -> bool {
         let len = Bytes(u64::from(new.len)).min(self.state.smss);
         let room = match self.state.phase {
             _ if self.state.is_model_based() => self.state.cwnd - self.board.pipe().bytes,
@@ -97,7 +99,7 @@ impl Sender {
         !caps_flight || self.state.cap(&self.config, Bytes::MAX) >= self.state.flight_size() + len
     }
 
-    pub(super) fn has_room_to_retransmit(&mut self, now: Instant, id: SegId) -> bool {
+    pub(super) fn has_room_to_retransmit(&self, now: Instant, id: SegId) -> bool {
         let pipe = self.board.pipe().bytes;
         let room = match self.state.phase {
             Phase::Recovery if !self.state.is_model_based() => {

@@ -1,5 +1,6 @@
 //! What happened to the data downstream of the capture point: the acknowledgments show which packets arrived, in which
 //! order, and which arrived twice. Called by [`super::data`] for each acknowledgment, after [`super::before`].
+//! Owned by [`super::data`].
 
 mod settle;
 

@@ -1,4 +1,5 @@
 //! What happened to the data upstream of the capture point, by the order in which packets pass: loss, reordering, copies.
+//! Owned by [`super::data`].
 //!
 //! Called by [`super::data`]: for each packet with data `on_next`, then `on_earlier_data` unless it is the next data, then
 //! `advance`; for each acknowledgment `on_ack`, before [`super::after`]; `settle` when a range is forgotten.
@@ -46,7 +47,8 @@ pub(crate) struct Before {
     latest: Duration,
 }
 
-/// The evidence that distinguishes an original from its retransmission.
+/// The evidence that distinguishes an original from its retransmission. Made by `Data::on_earlier_data` for each such packet; the
+/// clock is that of `Data`.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Marks<'a> {
     pub(super) clock: &'a Clock,
@@ -60,7 +62,7 @@ pub(super) struct Marks<'a> {
     pub(super) unseen_below: u64,
 }
 
-/// What is known about the receiver.
+/// What is known about the receiver. Made by `After::receiver` for one call.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Receiver {
     /// It has everything before this.

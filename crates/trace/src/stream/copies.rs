@@ -1,5 +1,6 @@
 //! Packets that were captured more than once: on several interfaces, by a mirror port that copies both ingress and egress, or
 //! on both sides of a router. Such copies say nothing about the network, so `Stream::on_packet` skips them as its first step.
+//! Owned by [`super::Stream`].
 //!
 //! A single copy may have been made by the network. If most packets of a direction come twice, from the start, the capture is
 //! the likely cause.

@@ -1,4 +1,5 @@
 //! The data of one direction: what happened to it upstream and downstream of the capture point.
+//! Owned by [`super::direction`], from the first data on.
 //!
 //! Called by [`super::direction`]: `on_data` for each packet with data, before [`Known`] advances; `on_ack` for each
 //! acknowledgment of it, after the window and before [`Known`].

@@ -1,4 +1,5 @@
 //! One direction of a connection: its sequence numbers and the acknowledgments that come back for it.
+//! Owned by [`super::Stream`], one for each direction.
 //!
 //! Called by `Stream::on_packet` after the handshake: `on_ack` of the other direction, then `on_packet` of the sender's own.
 

@@ -1,5 +1,5 @@
 //! The progress of the handshake: the distance to each end, and connections that do not open. `Stream::on_packet` calls
-//! `on_packet` for each packet, after copies were skipped and before either direction sees it.
+//! `on_packet` for each packet, after copies were skipped and before either direction sees it. Owned by [`super::Stream`].
 
 use reknit_units::{Duration, Instant};
 use serde::{Deserialize, Serialize};

@@ -1,5 +1,5 @@
 //! The sequence state of a direction. Written by [`super::direction`]: `acked`, `heard` and `highest` advance only after
-//! [`super::data`] has processed the packet, which therefore sees them as they were before it.
+//! [`super::data`] has processed the packet, which therefore sees them as they were before it. Owned by [`super::direction`].
 
 use reknit_units::{Duration, Instant};
 use serde::{Deserialize, Serialize};

@@ -1,5 +1,5 @@
 //! Events that have not been passed on yet. They are written through [`Out`] while a packet is processed; `Analyzer` and
-//! `Watcher` drain them after each packet, and after each connection at the end.
+//! `Watcher` drain them after each packet, and after each connection at the end. Owned by `Analyzer` and `Watcher`.
 
 use reknit_units::{Duration, Instant};
 

@@ -1,5 +1,5 @@
 //! Sequence numbers, which wrap, as offsets, which do not. [`super::direction`] converts with `of` at the start of each packet
-//! and ACK and calls `reach` afterwards.
+//! and ACK and calls `reach` afterwards. Owned by [`super::direction`].
 
 use serde::{Deserialize, Serialize};
 

@@ -1,5 +1,5 @@
 //! Combines the verdicts on the pieces of a packet, which may carry several ranges of data with different histories. Both sides
-//! call `add` while they settle a range; then `Data::settle` calls `touch` and `on_settled`.
+//! call `add` while they settle a range; then `Data::settle` calls `touch` and `on_settled`. Owned by [`super::data`].
 
 use serde::{Deserialize, Serialize};
 

@@ -1,5 +1,6 @@
 //! The cost of retransmissions: how much less data passed after them than before. [`super::data`] calls `on_data` for each packet
 //! with data, then `on_retransmission` if it is one; `Analyzer` and `Watcher` call `on_spurious` as they count that verdict.
+//! Owned by [`super::data`].
 //!
 //! Data is counted in rounds, each as long as the shortest round trip, so that the bytes of a round show the rate and not the
 //! queue. The retransmissions of successive rounds form an episode. Its cost is what is missing in the rounds from its start

@@ -1,5 +1,6 @@
 //! Stalls: data was outstanding, but nothing was acknowledged for longer than a retransmission timer runs. Called by
 //! [`super::data`]: `on_retransmission`, then `on_sent`, for each packet with data; `on_progress` for each ACK with progress.
+//! Owned by [`super::data`].
 
 use reknit_units::{Duration, Instant};
 use serde::{Deserialize, Serialize};

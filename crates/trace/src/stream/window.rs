@@ -1,5 +1,6 @@
 //! The window of the receiver: when it is closed or full, and which data lies beyond it. Called by [`super::direction`]: for an
 //! ACK `follow`, then `on_ack` if that returns false, before the data sees it; for data `is_beyond` and `on_sent`, also before.
+//! Owned by [`super::direction`].
 
 use reknit_units::{Duration, Instant};
 use serde::{Deserialize, Serialize};

@@ -1,5 +1,6 @@
 //! The verdicts on ranges that are being forgotten, by what the acknowledgments have said about them. Called by `Data::settle`
-//! for each range, after `Before::settle` and before `settle_repeats`.
+//! for each range with anything to decide, after `Before::settle` and before `settle_repeats`. The range has been removed from the
+//! `Ranges` of `Data`; the rulings go into its `Pieces`.
 
 use std::cmp::Ordering;
 
