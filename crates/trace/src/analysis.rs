@@ -88,6 +88,8 @@ pub struct DirectionReport {
     pub verdicts: Verdicts,
     /// Incidents of the connection rather than of single packets.
     pub incidents: Vec<IncidentReport>,
+    /// The largest window that the receiver offered, bytes; null if the capture does not show the scale of its window.
+    pub largest_window_bytes: Option<u32>,
     /// How long the receiver limited the transfer, seconds: its window was closed or full.
     pub limited_by_receiver_s: f64,
     /// How long the sender limited it, seconds: everything was acknowledged and the window open, but it sent nothing.
@@ -303,6 +305,7 @@ impl DirectionReport {
             round_trip: round_trip(direction, data, place),
             verdicts: Verdicts::of(&counted),
             incidents: IncidentReport::all(&counted),
+            largest_window_bytes: direction.window().largest(),
             limited_by_receiver_s: direction.window().limited_by_receiver().as_secs_f64(),
             limited_by_sender_s: direction.window().limited_by_sender().as_secs_f64(),
             reordering: ReorderingReport::of(reordering, &counted),

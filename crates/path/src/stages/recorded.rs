@@ -35,6 +35,10 @@ pub struct Recorded {
     /// Whether the recording starts over after the last packet. Otherwise all further packets pass without delay.
     #[serde(default = "yes")]
     pub repeat: bool,
+    /// Whether packets leave in the order in which they came: one with a short delay waits for those before it. Otherwise
+    /// it overtakes them.
+    #[serde(default)]
+    pub keep_order: bool,
     #[serde(skip)]
     delays: Vec<Option<Duration>>,
 }
@@ -48,6 +52,7 @@ impl fmt::Display for Recorded {
         let lost = self.delays.iter().filter(|delay| delay.is_none()).count();
         write!(f, "recorded delays of {} packets, {lost} of them lost", self.delays.len())?;
         f.write_str(if self.at.is_empty() { "" } else { ", by time" })?;
+        f.write_str(if self.keep_order { ", in order" } else { "" })?;
         f.write_str(if self.repeat { ", repeated" } else { "" })
     }
 }
@@ -93,11 +98,12 @@ impl Parameters for Recorded {
     }
 
     fn build(&self, id: StreamId) -> Box<dyn Stage> {
+        let last_exit = Instant::ZERO;
         if self.at.is_empty() {
-            return Box::new(ByNumber { spec: self.clone(), next: 0 });
+            return Box::new(ByNumber { spec: self.clone(), next: 0, last_exit });
         }
         let span = self.at.last().copied().unwrap_or_default() + Duration::from_nanos(1);
-        Box::new(ByTime { spec: self.clone(), span, place: id.stream(0), next: None })
+        Box::new(ByTime { spec: self.clone(), span, place: id.stream(0), next: None, last_exit })
     }
 
     /// The smallest delay of the recording.
@@ -111,28 +117,38 @@ impl Parameters for Recorded {
 struct ByNumber {
     spec: Recorded,
     next: usize,
+    /// When the last packet leaves, if the order is kept.
+    last_exit: Instant,
 }
 
 impl Stage for ByNumber {
     fn on_packet(&mut self, at: Instant, _item: StagePacket, _exits: &mut Exits) -> StageOutcome {
         if self.next == self.spec.delays.len() {
             if !self.spec.repeat {
-                return StageOutcome::Exit(at);
+                return self.spec.outcome(at, Some(Duration::ZERO), &mut self.last_exit);
             }
             self.next = 0;
         }
         let recorded = self.spec.delays[self.next];
         self.next += 1;
-        outcome(at, recorded)
+        self.spec.outcome(at, recorded, &mut self.last_exit)
     }
 
     fn reorders(&self) -> bool {
-        true
+        !self.spec.keep_order
     }
 }
 
-fn outcome(at: Instant, recorded: Option<Duration>) -> StageOutcome {
-    recorded.map_or(StageOutcome::Drop(DropReason::Lost), |delay| StageOutcome::Exit(at + delay))
+impl Recorded {
+    fn outcome(&self, at: Instant, recorded: Option<Duration>, last_exit: &mut Instant) -> StageOutcome {
+        let Some(delay) = recorded else { return StageOutcome::Drop(DropReason::Lost) };
+        let exit = at + delay;
+        if !self.keep_order {
+            return StageOutcome::Exit(exit);
+        }
+        *last_exit = exit.max(*last_exit);
+        StageOutcome::Exit(*last_exit)
+    }
 }
 
 /// The least number of packets among which one is chosen.
@@ -145,6 +161,8 @@ struct ByTime {
     span: Duration,
     place: Stream,
     next: Option<usize>,
+    /// When the last packet leaves, if the order is kept.
+    last_exit: Instant,
 }
 
 impl ByTime {
@@ -178,16 +196,16 @@ impl Stage for ByTime {
         let mut now = at.since(Instant::ZERO);
         if now >= self.span {
             if !self.spec.repeat {
-                return StageOutcome::Exit(at);
+                return self.spec.outcome(at, Some(Duration::ZERO), &mut self.last_exit);
             }
             now = Duration::from_nanos(now.as_nanos() % self.span.as_nanos());
         }
         let chosen = self.choose(now);
-        outcome(at, self.spec.delays[chosen])
+        self.spec.outcome(at, self.spec.delays[chosen], &mut self.last_exit)
     }
 
     fn reorders(&self) -> bool {
-        true
+        !self.spec.keep_order
     }
 }
 
@@ -208,6 +226,7 @@ mod tests {
             at: (0..1000).map(|i| MS * i).collect(),
             within: within.parse().unwrap(),
             repeat: true,
+            keep_order: false,
             delays: Vec::new(),
         };
         spec.checked().unwrap()
@@ -254,6 +273,18 @@ mod tests {
         let fates = fates(&second("0 ms"), MS, 1700, 1);
         assert_eq!([3, 350, 999].map(|i: usize| fates[i].1), [Some(MS * 50), None, Some(MS * 50)]);
         assert_eq!(fates.iter().filter(|(_, fate)| fate.is_none()).count(), 200);
+    }
+
+    #[test]
+    fn packets_of_a_path_that_becomes_shorter_keep_their_order() {
+        for within in ["0 ms", "20 ms"] {
+            let spec = Recorded { keep_order: true, delays: Vec::new(), ..second(within) };
+            let fates = fates(&spec.checked().unwrap(), Duration::from_micros(100), 15_000, 1);
+            let exits: Vec<Duration> = fates.iter().filter_map(|(at, delay)| Some(*at + (*delay)?)).collect();
+            assert!(exits.is_sorted() && exits.len() < 15_000, "{within}");
+            // A delay of 50 ms lasts only until it has passed.
+            assert!(fates.iter().filter_map(|(_, delay)| *delay).all(|delay| delay <= MS * 50), "{within}");
+        }
     }
 
     #[test]

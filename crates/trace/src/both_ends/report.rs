@@ -8,7 +8,7 @@ use serde::Serialize;
 use super::clock::{Clock, ClockReport};
 use super::flows::{Fate, Flow};
 use super::passage::{Captured, MOST_ON_WIRE, Passage};
-use crate::measured::{self, Measured};
+use crate::measured::{self, Limits, Measured};
 use crate::packet::{Endpoint, protocol_name};
 use crate::spread::Spread;
 use crate::{LossRuns, MeasuredPath, ReorderingReport};
@@ -271,8 +271,10 @@ impl Flow {
             packets: packets.take(measured::MOST_PACKETS).collect(),
             round_trip: Duration::from_secs_f64(round_trip.max(0.0) / 1e9).min(measured::LONGEST_SPAN),
             acknowledged: u64::MAX,
+            reorders: report.reordered > 0,
             idle: None,
-            tcp: measured::tcp(largest.map_or(USUAL_SEGMENT, u64::from), None, None),
+            limits: Limits::default(),
+            tcp: measured::tcp(largest.map_or(USUAL_SEGMENT, u64::from), None, None, Limits::default()),
             source: format!("captures at two points, {}, {} to {}", report.protocol, report.from, report.to),
         };
         measured.path(rate)

@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use reknit_units::Duration;
 
-use super::MeasuredPath;
+use super::{Limits, MeasuredPath};
 use crate::{DirectionReport, Place};
 
 /// Values on a line.
@@ -29,15 +29,16 @@ impl MeasuredPath {
             self.rate_mbit_s * 1e3,
             self.queue_packets,
         );
-        if self.delays.len() > 1 {
-            text.push_str("\n# How much longer the path became for all packets.\n");
-            self.changes(&mut text, "route", self.delays.iter().map(|(at, delay)| (*at, micros(*delay))).collect());
-        }
         if !self.outages.is_empty() {
             text.push_str("\n# When all packets were lost.\n");
             let changes = self.outages.iter().flat_map(|(from, until)| [(*from, "lost"), (*until, "0 ms")]);
             let changes = std::iter::once((Duration::ZERO, "0 ms")).chain(changes);
             self.changes(&mut text, "outages", changes.map(|(at, fate)| (at, fate.to_owned())).collect());
+        }
+        if self.delays.len() > 1 {
+            text.push_str("\n# How much longer the path became for all packets.\n");
+            self.changes(&mut text, "route", self.delays.iter().map(|(at, delay)| (*at, micros(*delay))).collect());
+            text.push_str("keep_order = true\n");
         }
         if self.fates.iter().any(|fate| fate.late != Some(Duration::ZERO)) {
             text.push_str("\n# How late each packet was, or that it was lost.\n");
@@ -67,14 +68,17 @@ impl MeasuredPath {
 fn stage(text: &mut String, name: &str, within: &str, fates: impl Iterator<Item = (Duration, String)>) {
     let (at, packets): (Vec<String>, Vec<String>) = fates.map(|(at, fate)| (micros(at), fate)).unzip();
     let _ = write!(text, "[[forward]]\nkind = \"recorded\"\nname = \"{name}\"\nwithin = \"{within}\"\n");
-    for (key, values) in [("at", at), ("packets", packets)] {
-        let _ = writeln!(text, "{key} = [");
-        for line in values.chunks(PER_LINE) {
-            let quoted: Vec<String> = line.iter().map(|value| format!("\"{value}\"")).collect();
-            let _ = writeln!(text, "    {},", quoted.join(", "));
-        }
-        text.push_str("]\n");
+    list(text, "at", &at);
+    list(text, "packets", &packets);
+}
+
+fn list(text: &mut String, key: &str, values: &[String]) {
+    let _ = writeln!(text, "{key} = [");
+    for line in values.chunks(PER_LINE) {
+        let quoted: Vec<String> = line.iter().map(|value| format!("\"{value}\"")).collect();
+        let _ = writeln!(text, "    {},", quoted.join(", "));
     }
+    text.push_str("]\n");
 }
 
 fn micros(span: Duration) -> String {
@@ -84,17 +88,25 @@ fn micros(span: Duration) -> String {
     }
 }
 
-/// The options of both ends of a connection.
-pub(super) fn direction_tcp(direction: &DirectionReport) -> String {
-    tcp(direction.segment(), direction.options.sack, direction.options.timestamps)
+/// The receive buffer of a receiver that does not limit the transfer, KiB.
+const AMPLE: u32 = 16 << 10;
+
+/// The options of both ends of a connection, and what limits its data in flight.
+pub(super) fn direction_tcp(direction: &DirectionReport, limits: Limits) -> String {
+    tcp(direction.segment(), direction.options.sack, direction.options.timestamps, limits)
 }
 
 /// The options of both ends: the negotiated ones, or else those of common hosts. `segment`: the payload of full segments.
-pub(crate) fn tcp(segment: u64, sack: Option<bool>, timestamps: Option<bool>) -> String {
+pub(crate) fn tcp(segment: u64, sack: Option<bool>, timestamps: Option<bool>, limits: Limits) -> String {
+    let receive_buffer = limits.receive_window.map_or(AMPLE, |window| window.div_ceil(1 << 10));
     let mut text = format!(
-        "\n[tcp]\nmss = {}\nmin_rto = \"200 ms\"\nreceive_buffer = \"16 MiB\"\nack_delay = \"40 ms\"\nrtt_samples = \"per-ack\"\n",
+        "\n[tcp]\nmss = {}\nmin_rto = \"200 ms\"\nreceive_buffer = \"{receive_buffer} KiB\"\nack_delay = \"40 ms\"\n\
+         rtt_samples = \"per-ack\"\n",
         segment.clamp(100, 9000) + if timestamps == Some(false) { 0 } else { 12 }
     );
+    if let Some(packets) = limits.most_in_flight {
+        let _ = writeln!(text, "max_window = {packets} # the sender's buffer");
+    }
     if sack == Some(false) {
         text.push_str("sack = false\n");
     }
@@ -132,6 +144,8 @@ mod tests {
             lost: 10,
             late: 0,
             duration: ms(9000),
+            receive_window: None,
+            most_in_flight: None,
             idle: None,
             progress: Vec::new(),
             delays: vec![(ms(0), ms(0)), (ms(1000), ms(20))],
@@ -144,6 +158,7 @@ mod tests {
         let has =
             |at: &str, packets: &str| text.contains(&format!("at = [\n    {at},\n]\npackets = [\n    {packets},\n]\n"));
         assert!(has(r#""0 ms", "1000000 us", "9000000 us""#, r#""0 ms", "20000 us", "20000 us""#), "{text}");
+        assert!(text.contains("]\nkeep_order = true\n"), "{text}");
         let outage = r#""0 ms", "2000000 us", "2300000 us", "9000000 us""#;
         assert!(has(outage, r#""0 ms", "lost", "0 ms", "0 ms""#), "{text}");
     }

@@ -7,6 +7,7 @@
 
 mod fates;
 mod file;
+mod limits;
 mod link;
 mod mended;
 mod outages;
@@ -16,7 +17,7 @@ pub(crate) use file::tcp;
 use reknit_units::{Duration, Instant, Rate};
 
 use crate::journey::{Departure, Outcome};
-use crate::{DirectionReport, Journey};
+use crate::{DirectionReport, Journey, Place};
 
 /// Nanoseconds since the capture's first time, or on the sender's clock; differences may be negative, because the two ends'
 /// clocks differ.
@@ -65,7 +66,7 @@ impl Travelled {
 /// What happened to a packet after the bottleneck.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 struct Fate {
-    /// When it left the bottleneck, since the beginning.
+    /// When it left the part of the path that is the same for all packets, since the beginning.
     at: Duration,
     /// How late it was; none: lost.
     late: Option<Duration>,
@@ -94,6 +95,11 @@ pub struct MeasuredPath {
     pub late: u64,
     /// From the first packet, and the handshake before it, to the last.
     pub duration: Duration,
+    /// The receiver's window, if it limited the transfer, bytes.
+    pub receive_window: Option<u32>,
+    /// The most packets in flight, if the sender's buffer limited them. None also for captures at the receiver, which do
+    /// not show it.
+    pub most_in_flight: Option<u64>,
     /// The share of that time in which no data was in flight: the application paused. None for captures at the receiver,
     /// which do not show it.
     pub idle: Option<f64>,
@@ -121,16 +127,33 @@ impl MeasuredPath {
         };
         let round_trip = Duration::from_secs_f64(round_trip.least_ms / 1e3).min(LONGEST_SPAN);
         let packets = travelled(direction, journeys);
+        let is_sender = direction.captured_at == Place::Sender;
+        let nanos = round_trip.as_nanos().cast_signed();
+        let limits = Limits {
+            receive_window: limits::receive_window(direction),
+            most_in_flight: if is_sender { limits::flight(&packets, nanos) } else { None },
+        };
         let measured = Measured {
             idle: packets.first().and_then(|_| idle(&packets, journeys)),
             packets,
             round_trip,
             acknowledged: direction.acknowledged_bytes,
-            tcp: file::direction_tcp(direction),
+            reorders: direction.verdicts.reordered > 0,
+            limits,
+            tcp: file::direction_tcp(direction, limits),
             source: file::source(direction),
         };
         measured.path(rate).map_err(|error| format!("stream {} {error}", direction.stream))
     }
+}
+
+/// What limited the data in flight, other than the congestion window.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(crate) struct Limits {
+    /// Bytes.
+    receive_window: Option<u32>,
+    /// Packets.
+    most_in_flight: Option<u64>,
 }
 
 /// What is known of the packets of a path, before it is taken apart.
@@ -142,6 +165,9 @@ pub(crate) struct Measured {
     /// Bytes that the receiver has received in order.
     pub(crate) acknowledged: u64,
     pub(crate) idle: Option<f64>,
+    /// Packets were late. Otherwise the path keeps their order.
+    pub(crate) reorders: bool,
+    pub(crate) limits: Limits,
     /// The `[tcp]` table of the path file, and whose path it is.
     pub(crate) tcp: String,
     pub(crate) source: String,
@@ -163,7 +189,7 @@ impl Measured {
         let passed = link::pass(packets, &outages, rate);
         let began = packets[0].sent - round_trip.as_nanos().cast_signed();
         let since = |at: Nanos| Duration::from_nanos((at - began).max(0).cast_unsigned());
-        let behind = fates::behind(packets, &passed, &outages, round_trip, since);
+        let behind = fates::behind(packets, &passed, &outages, (round_trip, self.reorders), since);
         let arrivals = || packets.iter().filter_map(|packet| Some((packet.arrived?, packet.len)));
         // In a capture at the receiver, the two clocks differ: packets arrive as they leave the link, as if there were no delay.
         let offset = passed.transit;
@@ -191,8 +217,10 @@ impl Measured {
             queue_drops: passed.drops(),
             lost: behind.fates.iter().filter(|fate| fate.late.is_none()).count() as u64
                 + outages.iter().map(|outage| outage.len() as u64).sum::<u64>(),
-            late: behind.fates.iter().filter(|fate| fate.late.is_some_and(|late| !late.is_zero())).count() as u64,
+            late: behind.late,
             duration: progress.last().map_or(Duration::ZERO, |(at, _)| *at),
+            receive_window: self.limits.receive_window,
+            most_in_flight: self.limits.most_in_flight,
             idle: self.idle,
             progress,
             delays: behind.delays,

@@ -1,8 +1,10 @@
 //! The rate of the bottleneck.
 //!
 //! Packet-pair dispersion (Keshav): packets that are sent faster than the rate of the link arrive one transmission time apart,
-//! even if the sender is slower on average. So the most frequent rate of such packets is the rate of the link. If jitter hides
-//! it, the highest rate at which data arrived during a round trip is a lower limit.
+//! even if the sender is slower on average. So the most frequent rate of such packets is the rate of the link. Jitter that is as
+//! long as the time between two packets hides it; trains of more packets show it then (Dovrolis, Ramanathan and Moore: Packet
+//! dispersion techniques). If these have no frequent rate either, the highest rate at which data arrived during a round trip is
+//! a lower limit.
 
 use reknit_units::Duration;
 
@@ -18,8 +20,12 @@ const LEAST_RATE: f64 = 8_000.0;
 /// Pairs that are needed, and the share of them that must be equal.
 const LEAST_PAIRS: usize = 20;
 const LEAST_SHARE: f64 = 0.3;
-/// Pairs are up to this many sends apart: if packets take paths in turn, adjacent packets do not show the rate.
-const MOST_APART: usize = 3;
+/// How many sends apart the packets of pairs and of trains are. If packets take paths in turn, adjacent packets do not show the
+/// rate.
+const PAIRS: [usize; 3] = [1, 2, 3];
+const TRAINS: [usize; 4] = [6, 10, 16, 24];
+/// Trains decide if so many times as many of them have a common rate.
+const MORE_COMMON: f64 = 1.5;
 /// Pairs below this share of the highest throughput do not show the link, but packets that took different paths or pauses of
 /// the sender.
 const LEAST_OF_THROUGHPUT: f64 = 0.85;
@@ -34,7 +40,7 @@ const LEAST_WINDOW: usize = 16;
 pub(super) fn estimate(packets: &[Travelled], round_trip: Duration) -> (f64, bool) {
     let sustained = [round_trip * WINDOW, round_trip].into_iter().find_map(|window| throughput(packets, window));
     let sustained = sustained.unwrap_or_else(|| mean(packets));
-    match SPREAD.into_iter().find_map(|spread| pairs(packets, spread, LEAST_OF_THROUGHPUT * sustained)) {
+    match SPREAD.into_iter().find_map(|spread| common_rate(packets, spread, LEAST_OF_THROUGHPUT * sustained)) {
         Some(rate) => (rate.max(LEAST_RATE), false),
         None => (sustained.max(LEAST_RATE), true),
     }
@@ -42,7 +48,7 @@ pub(super) fn estimate(packets: &[Travelled], round_trip: Duration) -> (f64, boo
 
 /// Bits per second as packets show that the link has spread out, if they do.
 pub(super) fn shown(packets: &[Travelled]) -> Option<f64> {
-    pairs(packets, SPREAD[0], LEAST_OF_THROUGHPUT * mean(packets))
+    common_rate(packets, SPREAD[0], LEAST_OF_THROUGHPUT * mean(packets))
 }
 
 /// The transmission time of this many bytes, in nanoseconds.
@@ -104,16 +110,26 @@ struct Group {
     bytes: u64,
 }
 
-/// The most frequent rate of at least `least` of packets that were sent faster than they arrived; none if no rate is frequent. If
-/// packets take several paths in turn, every second or third packet shows it, not adjacent ones.
-fn pairs(packets: &[Travelled], spread: f64, least: f64) -> Option<f64> {
+/// The most frequent rate of pairs, or of trains if jitter hides it from pairs.
+fn common_rate(packets: &[Travelled], spread: f64, least: f64) -> Option<f64> {
     let runs = runs(packets);
+    let [pairs, trains] = [&PAIRS[..], &TRAINS].map(|distances| frequent_rate(&runs, distances, spread, least));
+    let found = match (pairs, trains) {
+        (Some(pairs), Some(trains)) if trains.0 > pairs.0 * MORE_COMMON => trains,
+        (pairs, trains) => pairs.or(trains)?,
+    };
+    Some(found.1)
+}
+
+/// The most frequent rate, from `least` on, of packets that were sent faster than they arrived, after its share; none if no
+/// rate is frequent. If packets take several paths alternately, every second or third packet shows it, not adjacent ones.
+fn frequent_rate(runs: &[Vec<Group>], distances: &[usize], spread: f64, least: f64) -> Option<(f64, f64)> {
     let rates = |apart: usize| -> Vec<f64> {
         let windows = runs.iter().flat_map(|run| run.windows(apart + 1));
         windows.filter_map(|groups| rate_between(groups, spread)).filter(|rate| *rate >= least).collect()
     };
-    let found = (1..=MOST_APART).filter_map(|apart| most_frequent(rates(apart)));
-    found.max_by(|a, b| a.0.total_cmp(&b.0)).map(|(_, rate)| rate)
+    let found = distances.iter().filter_map(|apart| most_frequent(rates(*apart)));
+    found.max_by(|a, b| a.0.total_cmp(&b.0))
 }
 
 /// The packets of each acknowledgment, in runs between lost packets, which may have used the link as well.
@@ -194,6 +210,22 @@ mod tests {
     fn packets_that_take_two_paths_in_turn_show_the_same_rate() {
         let (rate, _) = estimate(&bursts(200, |i| i % 2 * 50_000_000), Duration::from_millis(100));
         assert!((11.5e6..12.5e6).contains(&rate), "{rate}");
+    }
+
+    #[test]
+    fn trains_show_the_rate_if_the_jitter_is_as_long_as_the_time_between_packets() {
+        let round_trip = Duration::from_millis(100);
+        // Bursts of 40 packets at one per 40 us, 300 Mbit/s, which arrive up to 60 us late, but in order.
+        let packet = |i: i64| {
+            let (sent, jitter) = (i / 40 * 100_000_000, i * i % 61 * 1000);
+            travelled(sent, Some(sent + 50_000_000 + (i % 40 + 1) * 40_000 + jitter))
+        };
+        let mut packets: Vec<Travelled> = (0..2000).map(packet).collect();
+        for i in 1..packets.len() {
+            packets[i].arrived = packets[i].arrived.max(packets[i - 1].arrived);
+        }
+        let (rate, is_least) = estimate(&packets, round_trip);
+        assert!((270e6..330e6).contains(&rate) && !is_least, "{rate}");
     }
 
     #[test]

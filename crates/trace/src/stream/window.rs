@@ -25,6 +25,8 @@ pub(super) struct Closed {
 pub(crate) struct Window {
     /// The right edge of the window; none if the scale of the window is not known.
     edge: Option<u64>,
+    /// The largest window so far.
+    largest: u32,
     /// The window field of the last acknowledgment, and whether it differed from the one before.
     raw: u16,
     has_changed: bool,
@@ -74,6 +76,7 @@ impl Window {
             return false;
         }
         self.edge = edge;
+        self.largest = self.largest.max(window.unwrap_or(0));
         (self.raw, self.has_changed) = (raw, raw != self.raw);
         self.idle_since = if ack >= highest { self.idle_since.or(Some(now)) } else { None };
         true
@@ -95,6 +98,7 @@ impl Window {
             }
         }
         self.edge = edge;
+        self.largest = self.largest.max(told.window.unwrap_or(0));
         self.has_changed = told.raw != self.raw;
         self.raw = told.raw;
         self.idle_since = if told.ack >= highest && !told.is_zero { self.idle_since.or(Some(now)) } else { None };
@@ -179,6 +183,11 @@ impl Window {
         }
     }
 
+    /// The largest window that was offered, bytes. None if no scale is known.
+    pub(crate) fn largest(&self) -> Option<u32> {
+        (self.largest > 0 && !self.is_void).then_some(self.largest)
+    }
+
     /// How long the window was closed or full.
     pub(crate) fn limited_by_receiver(&self) -> Duration {
         self.limited_by_receiver
@@ -222,6 +231,7 @@ mod tests {
         assert!(window.follow(2000, Some(3000), 3000, 2000, at(1)) && window.has_changed());
         assert!(window.follow(3000, Some(3000), 3000, 4000, at(2)) && !window.has_changed());
         assert!(window.is_beyond(6000) && !window.is_beyond(5999));
+        assert_eq!(window.largest(), Some(3000));
         assert!(!window.follow(3000, Some(2000), 2000, 4000, at(3)), "a part is taken back");
         assert!(!window.follow(6000, Some(0), 0, 6000, at(3)), "it closes");
         window.on_ack(&told(6000, 0), 6000, at(3));

@@ -88,7 +88,11 @@ struct World {
 /// Runs a transfer. The options of both ends are those of the path's first part.
 pub(crate) fn run(transfer: &Transfer<'_>) -> Captured {
     let load = |part: &&str| Profile::load(part, &[]).expect("a valid path");
-    let profiles: Vec<Profile> = transfer.parts.iter().map(load).collect();
+    run_over(&transfer.parts.iter().map(load).collect::<Vec<_>>(), transfer)
+}
+
+/// Runs a transfer over other paths than its own.
+pub(crate) fn run_over(profiles: &[Profile], transfer: &Transfer<'_>) -> Captured {
     let tcp = tcp_config(&profiles[0]).expect("valid options");
     let composition = (reknit_variants::find(transfer.variant).expect("a variant").compose)();
     let config = Arc::new(composition.configure(tcp));
@@ -96,7 +100,7 @@ pub(crate) fn run(transfer: &Transfer<'_>) -> Captured {
     let pipes = [Direction::Forward, Direction::Reverse].map(|direction| {
         let pipe =
             |(i, profile): (u64, &Profile)| Pipe::new(profile, direction, transfer.seed + 1000 * i, Phases::Drawn);
-        (0..).zip(&profiles).map(pipe).collect()
+        (0..).zip(profiles).map(pipe).collect()
     });
     let identity = |n: u32| Identity { isn: SeqNum(n << 20), timestamp_offset: n << 16 };
     let now = Instant::ZERO;
