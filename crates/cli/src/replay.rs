@@ -1,17 +1,16 @@
 //! `reknit replay`: which variant would have helped on the path that a capture shows.
 
-use std::fmt::Write;
 use std::path::PathBuf;
 use std::sync::atomic::Ordering;
 
-use reknit_compare::{Replay, ReplayOptions, Replayer, Row};
+use reknit_compare::{Best, Comparison, Count, Estimate, Replay, ReplayCheck, ReplayOptions, Replayer, SenderCheck};
 use reknit_sim::MOST_SEEDS;
 use reknit_trace::{Options, Place};
 use reknit_units::{Duration, Rate};
 
 use crate::analyze::{self, At};
 use crate::compare::show::table_columns;
-use crate::output::{count, estimate, number, per_cent};
+use crate::output::{count, estimate, how_many, number, per_cent, whole};
 use crate::table::{self, Screen};
 use crate::{Failure, input, output};
 
@@ -19,8 +18,8 @@ use crate::{Failure, input, output};
 ///
 /// Measures the bottleneck's rate and queue in the capture, and what happened to each packet behind the bottleneck. In the
 /// simulation, packets sent at the same time get the same delays and losses. The first line says whether the replay of
-/// the captured sender reproduces the captured throughput: if it does not, do not trust the rest. docs/guide/replay.md
-/// explains how it works.
+/// the captured sender reproduces the capture. If it does not, or if the rate of the bottleneck is not known, there is no
+/// comparison. docs/guide/replay.md explains how it works.
 #[derive(clap::Args, Debug)]
 #[command(after_help = "Examples:
   reknit replay slow.pcap
@@ -37,7 +36,7 @@ pub(crate) struct Args {
     #[arg(long, value_enum, value_name = "PLACE")]
     at: Option<At>,
     /// The variant that sent the data: `linux` for Linux with CUBIC, `bbr1` for Linux with BBR [default: whichever of these
-    /// matches the captured retransmissions best]
+    /// reproduces the capture]
     #[arg(long, value_name = "VARIANT")]
     sender: Option<String>,
     /// Variants to compare, separated by commas, as in `reknit compare`, or `all` [default: linux, bbr, reknit, rack, pr]
@@ -59,6 +58,10 @@ pub(crate) struct Args {
     /// Leave out the oracle, which shows what is possible
     #[arg(long)]
     no_oracle: bool,
+    /// Compare variants even if that would mislead: the replay does not reproduce the capture, or the rate of the bottleneck
+    /// is not known
+    #[arg(long)]
+    anyway: bool,
     /// Print JSON (docs/reference/json.md; `reknit schema replay`)
     #[arg(long)]
     json: bool,
@@ -74,19 +77,17 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     let (direction, path) = analyze::measured_path(&analysis, &journeys, args.rate)?;
     let replayer = Replayer::new(direction, path, &replay_options(args))?;
     drop(journeys);
-    let experiment = &replayer.experiment;
     let stop = output::on_interrupt();
-    let bar = output::progress(experiment.jobs.len() as u64, "replaying", args.quiet);
-    let comparison = experiment.run(|job| {
-        let result = if stop.load(Ordering::Relaxed) { None } else { job.simulate(&stop) };
-        bar.inc(1);
-        Ok::<_, Failure>(result)
-    })?;
+    let bar = output::progress(0, "checking", args.quiet);
+    let check = replayer.check(&stop, &|| bar.inc(1));
     bar.finish_and_clear();
-    let complete = comparison.complete;
-    let Some(replay) = replayer.report(&analysis.file, comparison) else {
-        return Err(Failure::Interrupted);
+    let Some(check) = check else { return Err(Failure::Interrupted) };
+    let comparison = match replayer.refusal(&check) {
+        Some(_) if !args.anyway => None,
+        _ => Some(compare(&replayer, args.quiet)?),
     };
+    let complete = comparison.as_ref().is_none_or(|comparison| comparison.complete);
+    let replay = replayer.report(&analysis.file, check, comparison);
     for warning in &replay.warnings {
         output::note(format_args!("warning: {}: {warning}", replay.file));
     }
@@ -96,6 +97,19 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
         output::print(&text(&replay, Screen::stdout()))?;
     }
     if complete { Ok(()) } else { Err(Failure::Interrupted) }
+}
+
+fn compare(replayer: &Replayer, quiet: bool) -> Result<Comparison, Failure> {
+    let experiment = &replayer.experiment;
+    let stop = output::on_interrupt();
+    let bar = output::progress(experiment.jobs.len() as u64, "replaying", quiet);
+    let comparison = experiment.run(|job| {
+        let result = if stop.load(Ordering::Relaxed) { None } else { job.simulate(&stop) };
+        bar.inc(1);
+        Ok::<_, Failure>(result)
+    })?;
+    bar.finish_and_clear();
+    Ok(comparison)
 }
 
 fn replay_options(args: &Args) -> ReplayOptions {
@@ -115,8 +129,14 @@ fn replay_options(args: &Args) -> ReplayOptions {
 }
 
 fn text(replay: &Replay, screen: Screen) -> String {
-    let lines = [("check", check(replay)), ("path", path(replay)), ("best", best(replay))];
-    let lines = lines.map(|(name, line)| (name.to_owned(), line));
+    let lines = [
+        ("check", Some(check(&replay.check))),
+        ("path", Some(path(replay))),
+        ("best", replay.best.as_ref().map(|found| best(found, &replay.check.closest))),
+        ("no best", replay.refused.as_ref().filter(|_| replay.check.closest.holds).cloned()),
+    ];
+    let lines = lines.into_iter().filter_map(|(name, line)| Some((name.to_owned(), line?)));
+    let lines: Vec<(String, String)> = lines.collect();
     let width = screen.text_width();
     let place = match replay.captured_at {
         Place::Sender => "sender",
@@ -125,15 +145,18 @@ fn text(replay: &Replay, screen: Screen) -> String {
     };
     let title =
         format!("{}: stream {}, {} to {}, captured at the {place}", replay.file, replay.stream, replay.from, replay.to);
-    let comparison = &replay.comparison;
+    let lines = table::definitions(&lines, width);
+    let Some(comparison) = &replay.comparison else {
+        let foot = "No comparison, because it would mislead; --anyway makes one. docs/guide/replay.md explains why.";
+        return format!("{lines}\n{}\n{}\n", screen.heading(&title), table::wrap(foot, width, 0));
+    };
     let foot = format!(
         "{} {} s each. All numbers: --json. docs/guide/replay.md explains the limits of a replay.",
         draws(comparison.seeds),
         count(comparison.duration_s)
     );
     format!(
-        "{}\n{}\n{}\n{}\n",
-        table::definitions(&lines, width),
+        "{lines}\n{}\n{}\n{}\n",
         screen.heading(&title),
         table::render(&table_columns(comparison), screen),
         table::wrap(&foot, width, 0)
@@ -145,57 +168,73 @@ fn draws(seeds: u32) -> String {
 }
 
 /// Whether the replay can be trusted.
-fn check(replay: &Replay) -> String {
-    let check = &replay.check;
-    let ratio = check.replayed_mbit_s.mean / check.captured_mbit_s.max(1e-9);
-    let differs = format!("{} {}", per_cent((ratio - 1.0).abs()), if ratio < 1.0 { "less" } else { "more" });
-    let who = if check.is_given {
-        format!("`{}`, as given", check.sender)
-    } else {
-        format!("`{}`, the closest match to the captured retransmissions (--sender overrides)", check.sender)
+fn check(check: &ReplayCheck) -> String {
+    let captured = check.captured_mbit_s;
+    let of = |sender: &SenderCheck| {
+        let counts = [
+            ("retransmissions", &sender.retransmissions),
+            ("false reductions", &sender.false_reductions),
+            ("timeouts", &sender.timeouts),
+        ];
+        let counted = |(name, count): (&str, &Count)| {
+            let replayed = Estimate { two_groups: None, ..count.replayed };
+            format!(", {name} {} ({})", estimate(&replayed), number(count.captured.round()))
+        };
+        let goodput = Estimate { two_groups: None, ..sender.replayed_mbit_s };
+        let counts: String = counts.into_iter().map(counted).collect();
+        format!("{} Mbit/s (captured {}){counts}", estimate(&goodput), number(captured))
     };
-    let (there, here) = (number(check.captured_mbit_s), estimate(&check.replayed_mbit_s));
-    if check.holds {
-        format!("the replay reproduces the capture: {here} Mbit/s with {who}; captured {there} ({differs})")
+    let closest = &check.closest;
+    let who = format!("`{}`{}", closest.sender, if check.is_given { ", as given," } else { "" });
+    let text = if closest.holds {
+        format!("{who} reproduces the capture: {}", of(closest))
     } else {
-        format!(
-            "NOT REPRODUCED, so do not trust what follows: {here} Mbit/s with {who}; captured {there} ({differs}, \
-             allowed 15 %)"
-        )
-    }
+        format!("NOT REPRODUCED: {who} differs in {}: {}", differs(closest), of(closest))
+    };
+    let others = check.others.iter().map(|other| {
+        let how = if other.holds { "does too".to_owned() } else { format!("differs in {}", differs(other)) };
+        format!("; `{}` {how}: {} Mbit/s", other.sender, estimate(&other.replayed_mbit_s))
+    });
+    text + &others.collect::<String>()
+}
+
+fn differs(sender: &SenderCheck) -> String {
+    sender.differs.join(", ").replace('_', " ")
 }
 
 fn path(replay: &Replay) -> String {
     let path = &replay.path;
     let share = |n: u64| per_cent(n as f64 / path.packets.max(1) as f64);
     let queue = if path.queue_overflowed { "that overflowed" } else { "that did not overflow, so it may be longer" };
+    let window = path
+        .receive_window_bytes
+        .map(|bytes| format!("; the receiver's window of {} bytes limits", whole(bytes.into())));
+    let buffer = path
+        .most_in_flight_packets
+        .map(|n| format!("; the sender's buffer limits to {} in flight", how_many(n, "packet")));
     format!(
-        "bottleneck {}{} Mbit/s, queue of {} packets {queue}; round trip {} ms; behind it {} of packets were late and {} lost",
+        "bottleneck {}{} Mbit/s, queue of {} packets {queue}; round trip {} ms; behind it {} of packets were late and {} lost{}{}",
         if path.rate_is_least { "at least " } else { "" },
         number(path.rate_mbit_s),
         path.queue_packets,
         number(path.round_trip_ms),
         share(path.late),
         share(path.lost),
+        window.unwrap_or_default(),
+        buffer.unwrap_or_default(),
     )
 }
 
 /// The best variant, compared with the captured sender and with what is possible.
-fn best(replay: &Replay) -> String {
-    let mean = |row: &&Row| row.goodput_mbit_s.mean;
-    let rows = &replay.comparison.variants;
-    let Some(best) = rows.iter().max_by(|a, b| mean(a).total_cmp(&mean(b))) else { return "-".to_owned() };
-    let sender = &replay.check.sender;
-    let at_work = replay.check.replayed_mbit_s.mean;
-    let factor = mean(&best) / at_work.max(1e-9);
-    let mut text = if best.variant == *sender || factor < 1.05 {
-        format!("`{sender}` itself: no variant reaches more than 5 % above its {} Mbit/s", number(at_work))
+fn best(best: &Best, sender: &SenderCheck) -> String {
+    let goodput = &best.goodput_mbit_s;
+    let text = if best.variant == sender.sender {
+        format!("`{}` itself: no variant reaches more than 5 % above its {} Mbit/s", best.variant, number(goodput.mean))
     } else {
-        format!("`{}` with {} Mbit/s, {factor:.1} times `{sender}`", best.variant, estimate(&best.goodput_mbit_s))
+        format!("`{}` with {} Mbit/s, {:.1} times `{}`", best.variant, estimate(goodput), best.times, sender.sender)
     };
-    let possible = rows.iter().filter_map(|row| row.oracle_mbit_s).fold(0.0, f64::max);
-    if possible > 0.0 {
-        let _ = write!(text, "; a sender that knows each loss reaches {}", number(possible)); // writing to a string cannot fail
+    match best.oracle_mbit_s {
+        Some(possible) => format!("{text}; a sender that knows each loss reaches {}", number(possible)),
+        None => text,
     }
-    text
 }

@@ -42,7 +42,9 @@ pub use named_variant::NamedVariant;
 pub use point::Point;
 pub use references::{Growth, share};
 pub use remedies::advise;
-pub use replay::{CLOSE, REPLAYED, Replay, ReplayCheck, ReplayOptions, ReplayedPath, Replayer};
+pub use replay::{
+    Best, CLOSE, Count, REPLAYED, Replay, ReplayCheck, ReplayOptions, ReplayedPath, Replayer, SenderCheck,
+};
 pub use run_summary::{Completions, Cuts, GroupSummary, Retransmissions, RunSummary};
 pub use setup::{ScenarioOptions, warnings};
 pub use simulate::{Series, ShownColumns, SimulateOptions, Trajectory, simulate};

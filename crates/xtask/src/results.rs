@@ -7,8 +7,8 @@ use reknit_compare::columns::{self, Kind};
 use reknit_compare::path_report::{Listed, PathReport};
 use reknit_compare::schema::{self, fields};
 use reknit_compare::{
-    Comparison, Completions, Cuts, Estimate, GroupSummary, Measured, Packets, Replay, ReplayCheck, ReplayedPath,
-    Retransmissions, Row, RunSummary, Series,
+    Best, Comparison, Completions, Count, Cuts, Estimate, GroupSummary, Measured, Packets, Replay, ReplayCheck,
+    ReplayedPath, Retransmissions, Row, RunSummary, Series,
 };
 use reknit_trace::{
     Analysis, BothEnds, CaptureReport, ClockReport, Cost, DelayReport, DensityReport, DirectionReport, FlowReport,
@@ -64,6 +64,8 @@ fn schema_of(name: &str) -> Option<Value> {
         "DelayReport" => schema::of::<DelayReport>(),
         "Replay" => schema::of::<Replay>(),
         "ReplayCheck" => schema::of::<ReplayCheck>(),
+        "Count" => schema::of::<Count>(),
+        "Best" => schema::of::<Best>(),
         "ReplayedPath" => schema::of::<ReplayedPath>(),
         _ => return None,
     })

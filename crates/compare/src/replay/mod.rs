@@ -1,33 +1,37 @@
 //! What would have helped: variants on the path that a capture shows.
 
-use std::path::PathBuf;
+mod check;
+mod recorder;
 
+use std::path::PathBuf;
+use std::sync::atomic::AtomicBool;
+
+pub use check::{CLOSE, Count, ReplayCheck, SenderCheck};
+use check::{LEAST_DRAWS, MORE_DRAWS, Measures};
 use reknit_config::InputError;
-use reknit_sim::{PathSource, Plan};
-use reknit_trace::{DirectionReport, MeasuredPath, Place};
+use reknit_sim::{MOST_SEEDS, PathSource, Plan};
+use reknit_trace::{DirectionReport, Incident, MeasuredPath, Place};
 use reknit_units::Duration;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::{CompareOptions, Comparison, Error, Estimate, Experiment, Row, ScenarioOptions, named_variant};
+use crate::{CompareOptions, Comparison, Error, Estimate, Experiment, ScenarioOptions, named_variant};
 
 /// The models of kernels, one of which sent most captured data.
 const KERNELS: [&str; 2] = ["linux", "bbr1"];
 /// The variants that are compared if none are named.
 pub const REPLAYED: [&str; 5] = ["linux", "bbr", "reknit", "rack", "pr"];
-/// The replay of the captured sender must come this close to the captured throughput.
-pub const CLOSE: f64 = 0.15;
+/// A variant is named as the best if it is this much faster than the captured sender.
+const FASTER: f64 = 1.05;
 /// The longest time that is replayed if none is given.
 const LONGEST: Duration = Duration::from_secs(60);
 /// The share of the time without data above which the application has limited the transfer.
 const MOST_IDLE: f64 = 0.1;
-/// Below this share of lost and retransmitted packets, differences between senders mean nothing.
-const FEW: f64 = 0.002;
 
 /// What to replay.
 #[derive(Clone, PartialEq, Debug)]
 pub struct ReplayOptions {
-    /// The variant that sent the captured data; none: the kernel whose retransmissions fit best.
+    /// The variant that sent the captured data; none: the model of a kernel that reproduces the capture.
     pub sender: Option<String>,
     /// Names of the variants to compare.
     pub variants: Vec<String>,
@@ -44,11 +48,15 @@ pub struct ReplayOptions {
 /// A replay with all names resolved.
 #[derive(Clone, Debug)]
 pub struct Replayer {
-    /// The simulations.
+    /// The simulations of the comparison.
     pub experiment: Experiment,
+    /// Those of the senders that may have sent the captured data.
+    senders: Experiment,
     direction: DirectionReport,
     path: MeasuredPath,
-    sender: Option<String>,
+    /// The user named the sender.
+    is_given: bool,
+    draws: u32,
     duration: Duration,
 }
 
@@ -75,23 +83,27 @@ pub struct Replay {
     pub path: ReplayedPath,
     /// What may make the replay wrong.
     pub warnings: Vec<String>,
-    /// The variants on that path, as in `reknit compare --json`. Each seed draws the recorded delays and losses anew.
-    pub comparison: Comparison,
+    /// Why a comparison would mislead, in one line; null if it does not: the replay reproduces the capture, and the rate of the
+    /// bottleneck is known.
+    pub refused: Option<String>,
+    /// The best variant; null if the comparison would mislead.
+    pub best: Option<Best>,
+    /// The variants on that path, as in `reknit compare --json`. Each seed draws the recorded delays and losses anew. Null if it
+    /// would mislead, unless it was asked for anyway.
+    pub comparison: Option<Comparison>,
 }
 
-/// Whether the replay of the captured sender reproduces the captured throughput.
+/// The variant with the highest goodput.
 #[derive(Clone, PartialEq, Debug, Serialize, JsonSchema)]
-pub struct ReplayCheck {
-    /// The variant that stands for that sender.
-    pub sender: String,
-    /// True if the user named it; else it is the kernel whose retransmissions fit best.
-    pub is_given: bool,
-    /// The captured throughput in the time that is replayed, Mbit/s.
-    pub captured_mbit_s: f64,
-    /// Its throughput in the replay.
-    pub replayed_mbit_s: Estimate,
-    /// True if they differ by at most 15 %.
-    pub holds: bool,
+pub struct Best {
+    /// Its name. The captured sender itself, if no variant is more than 5 % faster.
+    pub variant: String,
+    /// Its goodput.
+    pub goodput_mbit_s: Estimate,
+    /// Its goodput divided by that of the replayed sender.
+    pub times: f64,
+    /// What a sender reaches that knows each loss, Mbit/s; null without oracles.
+    pub oracle_mbit_s: Option<f64>,
 }
 
 /// The path as measured.
@@ -116,6 +128,11 @@ pub struct ReplayedPath {
     pub lost: u64,
     /// Packets that the queue dropped.
     pub queue_drops: u64,
+    /// The receiver's window, if it limited the transfer, bytes. It limits the replay too.
+    pub receive_window_bytes: Option<u32>,
+    /// The most packets in flight, if the sender's buffer limited them; the replay has the same limit. Null also if the capture
+    /// was not made at the sender.
+    pub most_in_flight_packets: Option<u64>,
     /// The share of the time in which no data was in flight; null if the capture does not show it.
     pub idle: Option<f64>,
 }
@@ -148,25 +165,45 @@ impl Replayer {
             variant_files: options.variant_files.clone(),
             ..ScenarioOptions::of(Plan::bulk(1))
         };
-        let options = CompareOptions { scenario, variants, seeds: Some(options.draws), oracle: options.oracle };
-        let sender = (senders.len() == 1).then(|| senders[0].clone());
-        Ok(Replayer { experiment: Experiment::new(&options)?, direction: direction.clone(), path, sender, duration })
+        let is_given = senders.len() == 1;
+        let most = (options.draws.max(LEAST_DRAWS)).saturating_mul(MORE_DRAWS).min(MOST_SEEDS);
+        let of_senders =
+            CompareOptions { scenario: scenario.clone(), variants: senders, seeds: Some(most), oracle: false };
+        let senders = Experiment::new(&of_senders)?;
+        let draws = options.draws;
+        let options = CompareOptions { scenario, variants, seeds: Some(draws), oracle: options.oracle };
+        let experiment = Experiment::new(&options)?;
+        Ok(Replayer { experiment, senders, direction: direction.clone(), path, is_given, draws, duration })
     }
 
-    /// The result; `comparison` is that of the experiment. None if the runs of the sender did not finish.
-    pub fn report(&self, file: &str, comparison: Comparison) -> Option<Replay> {
+    /// Whether the replay of the sender reproduces the capture; if it is not named, of which one. None if `stop` became true.
+    /// `on_run` is called after each simulation.
+    pub fn check(&self, stop: &AtomicBool, on_run: &(dyn Fn() + Sync)) -> Option<ReplayCheck> {
+        let captured = Measures::captured(&self.direction, &self.path, self.duration);
+        ReplayCheck::run(&self.senders, (&self.direction, &captured), (self.draws, self.is_given), stop, on_run)
+    }
+
+    /// Why a comparison would mislead, in one line; none if it does not.
+    pub fn refusal(&self, check: &ReplayCheck) -> Option<String> {
+        if !check.closest.holds {
+            return Some(check.why());
+        }
+        let rate = self.path.rate_mbit_s;
+        self.path.rate_is_least.then(|| {
+            format!(
+                "the capture shows only that the bottleneck carries at least {rate:.1} Mbit/s, and which variant is best depends \
+                 on its rate: give it with --rate"
+            )
+        })
+    }
+
+    /// The result, with the comparison of the experiment, if it was made.
+    pub fn report(&self, file: &str, check: ReplayCheck, comparison: Option<Comparison>) -> Replay {
         let (direction, path) = (&self.direction, &self.path);
-        let row = self.sender_of(&comparison)?;
-        let captured_mbit_s = path.goodput_mbit_s(self.duration);
-        let ratio = row.goodput_mbit_s.mean / captured_mbit_s.max(1e-9);
-        let check = ReplayCheck {
-            sender: row.variant.clone(),
-            is_given: self.sender.is_some(),
-            captured_mbit_s,
-            replayed_mbit_s: row.goodput_mbit_s,
-            holds: (ratio - 1.0).abs() <= CLOSE,
-        };
-        Some(Replay {
+        let refused = self.refusal(&check);
+        let best = comparison.as_ref().filter(|_| refused.is_none());
+        let best = best.and_then(|comparison| Best::of(comparison, &check.closest));
+        Replay {
             format: "reknit-replay-1",
             reknit: crate::VERSION,
             file: file.to_owned(),
@@ -175,6 +212,8 @@ impl Replayer {
             to: direction.to.clone(),
             captured_at: direction.captured_at,
             check,
+            refused,
+            best,
             path: ReplayedPath {
                 rate_mbit_s: path.rate_mbit_s,
                 rate_is_least: path.rate_is_least,
@@ -185,33 +224,13 @@ impl Replayer {
                 late: path.late,
                 lost: path.lost,
                 queue_drops: path.queue_drops,
+                receive_window_bytes: path.receive_window,
+                most_in_flight_packets: path.most_in_flight,
                 idle: path.idle,
             },
             warnings: self.warnings(),
             comparison,
-        })
-    }
-
-    /// The row of the variant that stands for the sender: the given one, or the kernel that retransmits most alike.
-    fn sender_of<'a>(&self, comparison: &'a Comparison) -> Option<&'a Row> {
-        let is_candidate = |row: &&Row| match &self.sender {
-            Some(sender) => row.variant == *sender,
-            None => KERNELS.contains(&row.variant.as_str()),
-        };
-        let candidates = comparison.variants.iter().filter(is_candidate);
-        candidates.min_by(|a, b| self.unlike(a).total_cmp(&self.unlike(b)))
-    }
-
-    /// How much the retransmissions of a variant differ from the captured ones: in their share of all packets, and in the
-    /// share of them that were spurious. The throughput does not count, because it is what the check is about.
-    fn unlike(&self, row: &Row) -> f64 {
-        let verdicts = &self.direction.verdicts;
-        let retransmissions = (verdicts.lost + verdicts.spurious) as f64;
-        let share = retransmissions / (self.direction.packets as f64).max(1.0);
-        let spurious = verdicts.spurious as f64 / retransmissions.max(1.0);
-        let theirs = row.share(|run| run.retransmissions.total, |run| run.segments_sent);
-        let their_spurious = row.share(|run| run.spurious_retransmissions, |run| run.retransmissions.total);
-        ((share + FEW) / (theirs + FEW)).ln().abs() + (spurious - their_spurious).abs()
+        }
     }
 
     fn warnings(&self) -> Vec<String> {
@@ -223,10 +242,10 @@ impl Replayer {
                 100.0 * idle
             ));
         }
-        if path.rate_is_least {
-            let rate = path.rate_mbit_s;
+        let closed = direction.incident(Incident::WindowClosed).map_or(0.0, |incident| incident.lasted_s);
+        if closed > MOST_IDLE * path.duration.as_secs_f64() {
             warnings.push(format!(
-                "nothing shows the rate of the bottleneck: {rate:.1} Mbit/s is a lower limit; give it with --rate"
+                "the receiver's window was closed for {closed:.1} s: its application did not read, in the replay it always does"
             ));
         }
         if direction.options.mss.is_none() {
@@ -237,5 +256,21 @@ impl Replayer {
             warnings.push(format!("only the first {part:.0} s of {whole:.0} s are replayed"));
         }
         warnings
+    }
+}
+
+impl Best {
+    fn of(comparison: &Comparison, sender: &SenderCheck) -> Option<Best> {
+        let rows = &comparison.variants;
+        let mean = |variant: &str| rows.iter().find(|row| row.variant == variant).map(|row| row.goodput_mbit_s);
+        let itself = mean(&sender.sender).unwrap_or(sender.replayed_mbit_s);
+        let best = rows.iter().max_by(|a, b| a.goodput_mbit_s.mean.total_cmp(&b.goodput_mbit_s.mean))?;
+        let times = best.goodput_mbit_s.mean / itself.mean.max(1e-9);
+        let oracle_mbit_s = rows.iter().filter_map(|row| row.oracle_mbit_s).max_by(f64::total_cmp);
+        Some(if times < FASTER {
+            Best { variant: sender.sender.clone(), goodput_mbit_s: itself, times: 1.0, oracle_mbit_s }
+        } else {
+            Best { variant: best.variant.clone(), goodput_mbit_s: best.goodput_mbit_s, times, oracle_mbit_s }
+        })
     }
 }
