@@ -447,3 +447,46 @@ fn a_hole_that_is_never_filled_is_told_on_both_sides() {
         assert!((19.0..20.0).contains(&hole.lasted_s) && direction.waited_s > 19.0, "{hole:?}");
     }
 }
+
+#[test]
+fn holes_at_the_end_of_a_capture_are_not_older_than_the_capture() {
+    // Three packets are lost and never sent again, while other data passes for ten seconds.
+    let mut wire = Wire::opened(Headers::default());
+    let mut sacked: Vec<(u32, u32)> = Vec::new();
+    for i in 0..200_u32 {
+        let (ms, seq) = (60.0 + f64::from(i) * 50.0, 1 + i * 1448);
+        wire.data(ms, 0, seq, 1448);
+        // What is sent last is in flight when the capture ends, with one packet overtaken or lost.
+        let is_lost = [1, 3, 5, 197].contains(&i);
+        if is_lost || i == 0 {
+            continue;
+        }
+        match sacked.last_mut() {
+            Some(last) if last.1 == seq => last.1 = seq + 1448,
+            _ => sacked.push((seq, seq + 1448)),
+        }
+        let blocks: Vec<(u32, u32)> = sacked.iter().rev().take(3).copied().collect();
+        wire.pass(ms + 50.0, 1, Passing { flags: ACK, seq: 1, ack: 1449, sack: &blocks, ..Passing::default() });
+    }
+    let (analysis, events) = wire.analyze();
+    let direction = wire.direction(0);
+    let hole = incident(&direction, Incident::NeverRepaired);
+    assert!(hole.longest_s <= analysis.duration_s && hole.longest_s > 9.0, "{hole:?} of {} s", analysis.duration_s);
+    assert_eq!(hole.packets, 3, "{hole:?} {events:?}");
+    assert!(hole.text().ends_with(&format!("waited {:.2} s", hole.longest_s)), "{}", hole.text());
+}
+
+#[test]
+fn a_window_that_is_closed_before_the_first_data() {
+    let mut wire = Wire::opened(Headers::default());
+    wire.window(60.0, 1, 1, 0);
+    wire.window(2060.0, 1, 1, 65_535);
+    wire.data(2061.0, 0, 1, 1000);
+    wire.ack(2111.0, 1, 1001);
+    let direction = wire.direction(0);
+    let closed = incident(&direction, Incident::WindowClosed);
+    assert_eq!((closed.times, closed.packets), (1, 0), "{closed:?}");
+    assert!((1.99..2.01).contains(&closed.lasted_s), "{closed:?}");
+    assert!((1.99..2.01).contains(&direction.limited_by_receiver_s), "{direction:?}");
+    assert_eq!(direction.verdicts.all(), 0, "{:?}", direction.verdicts);
+}

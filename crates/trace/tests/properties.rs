@@ -1,11 +1,13 @@
 //! What must hold for every capture: cut anywhere, with packets missing, with coarse clocks, and at every place.
 
+mod records;
 #[expect(dead_code, reason = "what judges whole captures")]
 mod truth;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use reknit_trace::{Analysis, Analyzer, Event, Events, Options, Place, Side, Verdict, Verdicts};
+use records::{HEADER, Records};
+use reknit_trace::{Analysis, Event, Side, Verdict, Verdicts};
 use truth::log::{Log, MIDDLE, RECEIVER, SENDER};
 use truth::world::{Captured, Transfer, run};
 use truth::{Confusion, PLACES};
@@ -21,58 +23,10 @@ const PATHS: [&[&str]; 8] = [
     &["lossy", "two-paths-50ms"],
 ];
 const VARIANTS: [&str; 4] = ["linux", "sack", "rack", "bbr"];
-const HEADER: usize = 24;
-const RECORD: usize = 16;
 
 /// At most one of so many captures has a verdict that the whole capture does not have: a retransmission that is missing makes its
 /// original look late.
 const MOST_CHANGED: u64 = 50;
-
-/// The records of a capture with their numbers in the whole one.
-#[derive(Clone)]
-struct Records {
-    header: Vec<u8>,
-    records: Vec<(u64, Vec<u8>)>,
-}
-
-impl Records {
-    fn of(file: &[u8]) -> Records {
-        let (header, mut rest) = file.split_at(HEADER);
-        let mut records = Vec::new();
-        while !rest.is_empty() {
-            let len = u32::from_le_bytes(rest[8..12].try_into().unwrap()) as usize;
-            let (record, after) = rest.split_at(RECORD + len);
-            records.push((records.len() as u64 + 1, record.to_vec()));
-            rest = after;
-        }
-        Records { header: header.to_vec(), records }
-    }
-
-    fn kept(&self, mut keeps: impl FnMut(u64) -> bool) -> Records {
-        Records {
-            header: self.header.clone(),
-            records: self.records.iter().filter(|(n, _)| keeps(*n)).cloned().collect(),
-        }
-    }
-
-    fn file(&self) -> Vec<u8> {
-        let records = self.records.iter().flat_map(|(_, record)| record);
-        self.header.iter().chain(records).copied().collect()
-    }
-
-    /// The analysis, and the events that count, with the numbers of the whole capture.
-    fn analyze(&self, at: Option<Place>) -> (Analysis, Vec<Event>) {
-        let mut analyzer = Analyzer::new(Options { at, ..Options::default() });
-        let mut events = Events::default();
-        analyzer.read(&self.file()[..], &mut |event| events.add(event)).unwrap();
-        let analysis = analyzer.finish(&mut |event| events.add(event));
-        let (mut events, _) = events.counted(&analysis);
-        for event in &mut events {
-            event.frame = self.records[event.frame as usize - 1].0;
-        }
-        (analysis, events)
-    }
-}
 
 /// What is said about each packet where the analysis commits itself.
 fn committed(events: &[Event]) -> BTreeSet<(u64, Side, &'static str)> {
