@@ -5,6 +5,7 @@ mod captures;
 mod checksums;
 mod engine;
 mod files;
+mod forwarding;
 mod input;
 mod inputs;
 mod packets;
@@ -28,10 +29,11 @@ pub struct Target {
 }
 
 /// All kinds of input.
-pub const TARGETS: [Target; 8] = [
+pub const TARGETS: [Target; 9] = [
     Target { name: "packets", run: packets::run, also: None },
     Target { name: "engine", run: engine::run, also: None },
     Target { name: "stack", run: stack::run, also: None },
+    Target { name: "forwarding", run: forwarding::run, also: None },
     Target { name: "paths", run: files::paths, also: Some("crates/path/profiles") },
     Target { name: "variants", run: files::variants, also: None },
     Target { name: "scenarios", run: files::scenarios, also: None },

@@ -44,6 +44,7 @@ targets! {
     packets: 20_000,
     engine: 1500,
     stack: 1000,
+    forwarding: 1000,
     paths: 2000,
     variants: 1000,
     scenarios: 2000,

@@ -1,0 +1,6 @@
+#![no_main]
+
+libfuzzer_sys::fuzz_target!(|data: &[u8]| {
+    reknit_fuzz::run("forwarding", data);
+    reknit_fuzz::report_segments();
+});
