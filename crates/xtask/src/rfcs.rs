@@ -25,8 +25,8 @@ not exist. `crates/xtask/rfcs` has the list.
 ";
 
 /// The RFCs in the order of the page.
-const ORDER: [u32; 17] =
-    [9293, 5681, 5961, 6298, 6582, 6675, 2018, 2883, 3042, 3168, 6191, 6528, 7323, 8985, 9406, 9438, 9937];
+const ORDER: [u32; 18] =
+    [9293, 1122, 5681, 5961, 6298, 6582, 6675, 2018, 2883, 3042, 3168, 6191, 6528, 7323, 8985, 9406, 9438, 9937];
 
 /// The requirements of one RFC.
 #[derive(Deserialize, Debug)]
