@@ -231,7 +231,7 @@ pub extern "C" fn reknit_get_info(stack: *mut Host, now: u64, socket: u64, into:
                 snd_wnd: found.tcp.snd_wnd.0,
                 srtt: nanos(found.tcp.srtt),
                 min_rtt: nanos(found.tcp.min_rtt),
-                rto: found.tcp.rto.as_nanos(),
+                rto: nanos(found.tcp.rto),
                 segments_sent: found.sent.sent.total(),
                 retransmissions: found.sent.sent.retransmissions(),
                 spurious_retransmissions: found.sent.spurious_retransmissions,

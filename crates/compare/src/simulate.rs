@@ -74,7 +74,7 @@ pub struct Series {
     /// Smoothed round-trip time, ms; none before the first sample.
     pub srtt_ms: Vec<Option<f64>>,
     /// Retransmission timeout without back-off, ms.
-    pub rto_ms: Vec<f64>,
+    pub rto_ms: Vec<Option<f64>>,
     /// Bytes sent and not cumulatively acknowledged.
     pub flight_size_bytes: Vec<u64>,
     /// Estimated bytes in flight.
@@ -172,7 +172,7 @@ impl Series {
             series.ssthresh_bytes.push(info.ssthresh.map(|ssthresh| ssthresh.0));
             series.dup_thresh_segments.push(info.dup_thresh.0);
             series.srtt_ms.push(info.srtt.map(milliseconds));
-            series.rto_ms.push(milliseconds(info.rto));
+            series.rto_ms.push(info.rto.map(milliseconds));
             series.flight_size_bytes.push(info.flight_size.0);
             series.pipe_bytes.push(info.pipe.0);
             series.snd_wnd_bytes.push(info.snd_wnd.0);

@@ -247,7 +247,7 @@ impl Tracer for Recorder<'_> {
             packets.ssthresh_bytes[row] = info.ssthresh.map(|ssthresh| ssthresh.0);
             packets.dup_thresh_segments[row] = Some(info.dup_thresh.0);
             packets.phase[row] = Some(phase(info.phase));
-            packets.rto_ms[row] = Some(info.rto.as_secs_f64() * 1e3);
+            packets.rto_ms[row] = info.rto.map(|rto| rto.as_secs_f64() * 1e3);
         }
     }
 }

@@ -127,7 +127,7 @@ impl Subject for Engine {
             Variable::Pipe => Value::Number(info.pipe.0),
             Variable::Flight => Value::Number(info.flight_size.0),
             Variable::Srtt => info.srtt.map_or(Value::Word("none"), Value::Time),
-            Variable::Rto => Value::Time(info.rto),
+            Variable::Rto => info.rto.map_or(Value::Word("none"), Value::Time),
             Variable::SndWnd => Value::Number(info.snd_wnd.0),
             Variable::Phase => Value::Word(phase_name(info.phase)),
             Variable::Received => Value::Number(connection.received()),

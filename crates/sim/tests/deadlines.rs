@@ -70,7 +70,7 @@ fn run(name: &str, case: u64) {
         }
         let deadline = s.connection.deadline();
         let srtt = info.srtt.unwrap_or_default();
-        let at_most = s.now() + (longest + srtt * 8 + info.rto * 64);
+        let at_most = s.now() + (longest + srtt * 8 + info.rto.unwrap_or(Duration::ZERO) * 64);
         assert!(deadline <= at_most, "{name}, case {case}, step {step}: {deadline:?} at {:?}: {info:?}", s.now());
         assert!(srtt <= Duration::from_millis(now_ms + 50_000_000), "{name}, case {case}, step {step}: {info:?}");
     }

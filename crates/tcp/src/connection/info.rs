@@ -27,8 +27,8 @@ pub struct Info {
     pub srtt: Option<Duration>,
     /// Mean deviation of the round-trip time (RFC 6298: RTTVAR), if the estimator of the timeout keeps one.
     pub rttvar: Option<Duration>,
-    /// Retransmission timeout without back-off; [`Duration::MAX`] if the algorithms have no such timer (`reknit`, `pr`).
-    pub rto: Duration,
+    /// Retransmission timeout without back-off; none if the algorithms have no such timer (`no-timer`, `pr`).
+    pub rto: Option<Duration>,
     /// Bytes sent and not yet cumulatively acknowledged.
     pub flight_size: Bytes,
     /// Bytes estimated to be in the network.
@@ -111,7 +111,7 @@ impl Connection {
             dup_thresh: self.sender.dup_thresh(now),
             srtt: snd.srtt,
             rttvar: self.sender.plugins.rto_estimator.rttvar(),
-            rto: snd.rto,
+            rto: self.sender.plugins.rto_estimator.has_timer().then_some(snd.rto),
             flight_size: snd.flight_size(),
             pipe: self.sender.board.pipe().bytes,
             snd_wnd: snd.snd_wnd,

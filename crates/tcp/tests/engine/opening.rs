@@ -117,7 +117,7 @@ fn after_a_lost_syn_the_rto_starts_from_three_seconds() {
     // RFC 6298 §5.7.
     let mut peer = Peer::of_active_open(plain());
     peer.at(1500).send(syn_ack());
-    assert_eq!(peer.info().rto, Duration::from_secs(3));
+    assert_eq!(peer.info().rto, Some(Duration::from_secs(3)));
 }
 
 #[test]
@@ -403,7 +403,7 @@ fn a_half_open_connection_returns_to_listen_after_a_minute() {
     assert_eq!(peer.exchange(next), ["S. 0:0(0) ack 9001"]);
     peer.send(ack(9001, 1));
     // The earlier timeouts do not count against the new connection.
-    assert_eq!((peer.state(), peer.info().rto), (State::Established, Duration::from_secs(1)));
+    assert_eq!((peer.state(), peer.info().rto), (State::Established, Some(Duration::from_secs(1))));
 }
 
 #[test]

@@ -114,7 +114,7 @@ vector!(a_constant_round_trip_leaves_the_granularity, |isn| {
         let sent = s.write(1);
         s.at(300 + 100 * i).pass(sent[0]);
     }
-    assert_eq!(s.info().rto, Duration::from_millis(101));
+    assert_eq!(s.info().rto, Some(Duration::from_millis(101)));
 });
 
 #[test]

@@ -116,7 +116,7 @@ vector!(after_a_spurious_timeout_new_data_follows_in_the_old_window, |isn| {
     assert_eq!((s.cwnd(), s.ssthresh(), s.info().phase), (20.0, 20.0, Phase::Open));
     // RFC 4015 §3 step 11: SRTT = max(SRTT_prev, 600 ms), RTTVAR = max(RTTVAR_prev, 300 ms).
     s.at(1700).deliver(&cum(21, 1100));
-    assert_eq!(s.info().rto, Duration::from_millis(1800));
+    assert_eq!(s.info().rto, Some(Duration::from_millis(1800)));
 });
 
 vector!(the_timestamp_clock_may_wrap, |isn| {

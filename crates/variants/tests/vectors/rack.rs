@@ -134,7 +134,7 @@ fn single_segment(isn: u32, min_rto: u64) -> TestSender {
         s.at(200 + 100 * (i + 1)).pass(sent[0]);
     }
     assert_eq!(s.info().srtt, Some(Duration::from_millis(100)));
-    assert_eq!(s.info().rto, Duration::from_millis(min_rto));
+    assert_eq!(s.info().rto, Some(Duration::from_millis(min_rto)));
     s.connection.write(Bytes(SMSS));
     assert_eq!(s.sent(), [41]);
     s
