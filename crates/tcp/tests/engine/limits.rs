@@ -59,9 +59,10 @@ vector!(a_claim_that_everything_is_a_duplicate_costs_no_more_than_one_packet, |i
     // Two equal blocks: the first is a DSACK (RFC 2883 section 4). No receiver gets more than a packet twice at once.
     for n in [500, 2000] {
         let mut s = TestSender::new(isn, &variant("sack"), config(n), 100);
-        s.sent();
+        sent_in_parts(&mut s);
         let claim = Ack { cum: 0, blocks: vec![(2, n), (2, n)], ..Ack::default() };
-        s.at(200).deliver(&claim);
+        s.at(200);
+        parts(&mut s, |s| s.deliver(&claim));
         s.sent();
         let visited = work(&mut s, |s| s.deliver(&claim));
         assert!(visited < 50, "{visited} of {n}");
