@@ -154,7 +154,8 @@ impl Host {
     fn decide(&mut self, how: usize) {
         self.requests.extend(std::iter::from_fn(|| self.stack.next_request()));
         let Some(request) = self.requests.pop() else { return };
-        let errors = [IcmpError::HostUnreachable, IcmpError::NoRoute, IcmpError::PortUnreachable, IcmpError::Prohibited];
+        let errors =
+            [IcmpError::HostUnreachable, IcmpError::NoRoute, IcmpError::PortUnreachable, IcmpError::Prohibited];
         match how {
             0 => self.stack.refuse_request(request.id),
             1 => self.stack.ignore_request(request.id),
