@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from reknit import _frames, _native, _show
 from reknit._columns import COMPLETIONS, COUNTS, GROUP, MEASURED, PATH, PATHS, SERIES, VARIANTS
 from reknit._scenario import (
+    ONE_OR_MORE,
     File,
     Settings,
     Table,
@@ -257,7 +258,7 @@ def _paths(path: File | Table | Sequence[File | Table] | None) -> list[str | dic
     if path is None:
         return []
     found: list[str | dict[str, Any]] = []
-    for one in [path] if isinstance(path, str | os.PathLike | Mapping) else listed("path", path):
+    for one in [path] if isinstance(path, str | os.PathLike | Mapping) else listed("path", path, ONE_OR_MORE):
         for expanded in _native.expand_paths([one]) if isinstance(one, str) else [named("path", one)]:
             if expanded not in found:
                 found.append(expanded)

@@ -23,6 +23,8 @@ File = str | os.PathLike[str]
 Table = Mapping[str, Any]
 """The contents of a TOML file: text, numbers, lists and mappings. Durations may be seconds or a `timedelta`."""
 
+ONE_OR_MORE = "give a name, a file, a mapping, or a list of these"
+
 # Keys of scenarios, workloads and stages whose value can only be a duration: a bare number there is seconds.
 # fmt: off
 SPANS = frozenset({
@@ -81,9 +83,9 @@ def run_args(
     elif isinstance(variants, str):
         many = [*variants.split(",")]
     else:
-        many = [variants] if isinstance(variants, Mapping) else listed(argument, variants)
+        many = [variants] if isinstance(variants, Mapping) else listed(argument, variants, ONE_OR_MORE)
         if not many:
-            raise _wrong(argument, variants, "name at least one, or leave it out")
+            raise wrong(argument, variants, "name at least one, or leave it out")
     return {
         "variants": [named(argument, variant) for variant in many],
         "variant_files": file_names("variant_files", files),
@@ -97,22 +99,22 @@ def named(argument: str, what: File | Table) -> str | dict[str, Any]:
         return plain(what)
     if isinstance(what, str | os.PathLike):
         return os.fspath(what)
-    raise _wrong(argument, what, "give a name, a file or a mapping")
+    raise wrong(argument, what, "give a name, a file or a mapping")
 
 
 def file_names(argument: str, files: File | Iterable[File]) -> list[File]:
     """Return a list of files; a single file may be given without a list."""
-    many = [files] if isinstance(files, str | os.PathLike) else listed(argument, files)
+    many = [files] if isinstance(files, str | os.PathLike) else listed(argument, files, "give a file name, or a list of them")
     for file in many:
         if not isinstance(file, str | os.PathLike):
-            raise _wrong(argument, file, "give the name of a file")
+            raise wrong(argument, file, "give the name of a file")
     return many
 
 
-def listed(argument: str, values: Any) -> list[Any]:  # noqa: ANN401
-    """Return an iterable as a list."""
+def listed(argument: str, values: Any, allowed: str = "give a list") -> list[Any]:  # noqa: ANN401
+    """Return an iterable as a list; ``allowed`` is what else the argument may be, for errors."""
     if isinstance(values, str) or not isinstance(values, Iterable):
-        raise _wrong(argument, values, "give a list")
+        raise wrong(argument, values, allowed)
     return list(values)
 
 
@@ -121,9 +123,9 @@ def whole(argument: str, value: object) -> int:
     try:
         number = operator.index(value)  # type: ignore[arg-type]
     except TypeError:
-        raise _wrong(argument, value, "give a whole number") from None
+        raise wrong(argument, value, "give a whole number") from None
     if isinstance(value, bool) or not 0 <= number < 2**63:
-        raise _wrong(argument, value, "give a whole number from 0 to 9223372036854775807")
+        raise wrong(argument, value, "give a whole number from 0 to 9223372036854775807")
     return number
 
 
@@ -157,7 +159,7 @@ def time(argument: str, span: Time) -> str:
         return span
     seconds = span.total_seconds() if isinstance(span, timedelta) else _number(span)
     if seconds is None or not math.isfinite(seconds):
-        raise _wrong(argument, span, "give a time with a unit such as '60 s', a number of seconds, or a timedelta")
+        raise wrong(argument, span, "give a time with a unit such as '60 s', a number of seconds, or a timedelta")
     return f"{seconds:.9f}".rstrip("0").rstrip(".") + " s"
 
 
@@ -167,17 +169,17 @@ def assignments(settings: Settings | None) -> list[str]:
         return []
     if isinstance(settings, Mapping):
         return [f"{key}={_text(value)}" for key, value in plain(settings).items()]
-    many = [settings] if isinstance(settings, str) else listed("set", settings)
+    many = [settings] if isinstance(settings, str) else listed("set", settings, "give a mapping, or a list of texts KEY=VALUE")
     for assignment in many:
         if not isinstance(assignment, str):
-            raise _wrong("set", assignment, "give a mapping, or a list of texts KEY=VALUE")
+            raise wrong("set", assignment, "give a mapping, or a list of texts KEY=VALUE")
     return many
 
 
 def _share(argument: str, value: object) -> str:
     number = None if isinstance(value, str) else _number(value)
     if number is None and not isinstance(value, str):
-        raise _wrong(argument, value, "give a number from 0 to 1, or text such as '1 %'")
+        raise wrong(argument, value, "give a number from 0 to 1, or text such as '1 %'")
     return str(value if number is None else number)
 
 
@@ -185,7 +187,7 @@ def flag(argument: str, value: object) -> bool:
     """Check a switch."""
     if isinstance(value, bool):
         return value
-    raise _wrong(argument, value, "give True or False")
+    raise wrong(argument, value, "give True or False")
 
 
 def _number(value: object) -> float | None:
@@ -196,7 +198,7 @@ def _number(value: object) -> float | None:
         return None
 
 
-def _wrong(argument: str, value: object, allowed: str) -> Error:
+def wrong(argument: str, value: object, allowed: str) -> Error:
     text = repr(value)
     return Error(f"{argument} = {text if len(text) <= 60 else text[:57] + '...'}: {allowed}")
 

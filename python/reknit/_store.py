@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from reknit import _compare, _frames
 from reknit._native import Error
-from reknit._scenario import arguments
+from reknit._scenario import arguments, wrong
 
 if TYPE_CHECKING:
     from reknit._frames import Schema
@@ -32,7 +32,7 @@ class Store:
 
     def __init__(self, folder: str | os.PathLike[str]) -> None:
         if not isinstance(folder, str | os.PathLike):
-            raise Error(f"store: a {type(folder).__name__}; give the name of a folder")
+            raise wrong("store", folder, "give the name of a folder")
         with arguments():
             self.folder = Path(folder)
         with _naming(self.folder):

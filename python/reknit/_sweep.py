@@ -14,7 +14,7 @@ from itertools import product
 from typing import TYPE_CHECKING, Any
 
 from reknit import _compare, _frames, _native
-from reknit._scenario import File, Table, arguments, convert, file_names, listed, named, whole
+from reknit._scenario import File, Table, arguments, convert, file_names, listed, named, whole, wrong
 from reknit._store import Store
 from reknit._workers import Executor, run_all
 
@@ -106,7 +106,7 @@ def sweep(
         On Ctrl-C; finished runs are in the store.
     """
     if executor is not None and not hasattr(executor, "submit"):
-        raise _native.Error(f"executor: a {type(executor).__name__}; give an object with a method submit")
+        raise wrong("executor", executor, "give a concurrent.futures executor or a dask Client")
     with arguments():
         grid = _grid(scenario, {} if axes is None else axes, seeds, variant_files)
     for line in grid["warnings"]:
@@ -129,7 +129,7 @@ def _grid(
     variant_files: File | Iterable[File],
 ) -> Sweep:
     if not isinstance(axes, Mapping):
-        raise _native.Error(f"axes: a {type(axes).__name__}; give a mapping of keys to lists of values")
+        raise wrong("axes", axes, "give a mapping of keys to lists of values")
     varied = [(str(key), *_axis(str(key), values)) for key, values in axes.items()]
     return _native.grid(named("scenario", scenario), varied, _seeds(seeds), file_names("variant_files", variant_files))
 
@@ -145,10 +145,10 @@ def _seeds(seeds: int | Iterable[int] | None) -> int | list[int] | None:
 def _axis(key: str, values: Values) -> tuple[list[Any], list[Any]]:
     """Return the names of the values in the table, and the values."""
     if isinstance(values, str):
-        raise _native.Error(f"axes: {key}: must be a list of at least one value")
+        raise _native.Error(f"axes.{key}: must be a list of at least one value")
     if isinstance(values, Mapping):
         return list(values), [convert(key, value) for value in values.values()]
-    many = listed(f"axes: {key}", values)
+    many = listed(f"axes.{key}", values)
     return [_label(i, value) for i, value in enumerate(many)], [convert(key, value) for value in many]
 
 

@@ -48,7 +48,7 @@ def test_a_damaged_capture_warns(capture: Path, tmp_path: Path) -> None:
     """The result covers what comes before the damage."""
     cut = tmp_path / "cut.pcapng"
     cut.write_bytes(capture.read_bytes()[:-50])
-    with pytest.warns(UserWarning, match="reading ended early, the result is partial"):
+    with pytest.warns(UserWarning, match="the file is damaged, so only the part before the damage was read"):
         found = reknit.analyze(cut)
     assert len(found.events) > 0
 

@@ -32,7 +32,7 @@ enum {
     REKNIT_ENDED = -2,       /* the connection was refused, reset, aborted, or timed out */
     REKNIT_SHUT_DOWN = -3,   /* this direction was shut down before */
     REKNIT_INVALID = -4,     /* an argument: NULL, not UTF-8, no such socket, address or option */
-    REKNIT_PANIC = -5        /* an error of reknit itself: free the stack */
+    REKNIT_PANIC = -5        /* internal error in reknit; free the stack */
 };
 
 /* Why the last call of this thread failed: one line, valid until the next call. Empty if it did not fail; never NULL. */

@@ -88,7 +88,7 @@ pub(crate) fn guarded<R>(fail: impl Fn(i32) -> R, act: impl FnOnce() -> Result<R
             fail(code)
         }
         Err(_) => {
-            remember("an error of reknit itself; free the stack");
+            remember("internal error in reknit; free the stack");
             fail(PANIC)
         }
     }
@@ -198,7 +198,7 @@ mod tests {
         let mut host = Host { stack, options: SocketOptions::default(), packet: Vec::new(), is_broken: false };
         assert_eq!(on_host(&raw mut host, |code| code, |_| Ok(OK)), OK);
         assert_eq!(on_host(&raw mut host, |code| code, |_| panic!("of the test")), PANIC);
-        assert_eq!(last(), "an error of reknit itself; free the stack");
+        assert_eq!(last(), "internal error in reknit; free the stack");
         assert_eq!(on_host(&raw mut host, |code| code, |_| Ok(OK)), PANIC);
         assert_eq!(last(), "an earlier call has failed within reknit; free the stack");
     }

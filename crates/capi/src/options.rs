@@ -1,5 +1,5 @@
 //! Variants by name or as TOML, and options of the engine as TOML.
-#![expect(unsafe_code, reason = "functions for C have names of their own")]
+#![expect(unsafe_code, reason = "functions for C need fixed symbol names")]
 
 use std::ffi::c_char;
 use std::sync::Arc;

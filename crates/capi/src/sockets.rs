@@ -1,5 +1,5 @@
 //! Sockets and listeners.
-#![expect(unsafe_code, reason = "functions for C have names of their own")]
+#![expect(unsafe_code, reason = "functions for C need fixed symbol names")]
 
 use std::ffi::c_char;
 use std::net::SocketAddr;

@@ -1,5 +1,5 @@
 //! The stack: packets, time and events.
-#![expect(unsafe_code, reason = "functions for C have names of their own")]
+#![expect(unsafe_code, reason = "functions for C need fixed symbol names")]
 
 use std::ffi::c_char;
 use std::net::IpAddr;

@@ -22,7 +22,7 @@ pub(crate) fn labelled(file: &Path, label: &str) -> PathBuf {
 
 /// Why the capture `file` cannot be read, in one line. A capture in another format comes with the command that converts it.
 pub(crate) fn unreadable(file: &Path, error: &Error) -> String {
-    let name = file.display();
+    let name = if file.as_os_str() == "-" { "standard input".into() } else { file.display().to_string() };
     match error {
         Error::OtherFormat(format) => {
             let to = file.with_extension("pcapng");

@@ -5,6 +5,20 @@ use std::net::{IpAddr, SocketAddr};
 use reknit_trace::{Network, Time};
 use reknit_units::Duration;
 
+/// A value, and how it was written.
+#[derive(Clone, Debug)]
+pub(crate) struct Given<T> {
+    pub(crate) text: String,
+    pub(crate) value: T,
+}
+
+/// A parser that keeps the text.
+pub(crate) fn given<T>(
+    parse: impl Fn(&str) -> Result<T, String> + Clone,
+) -> impl Fn(&str) -> Result<Given<T>, String> + Clone {
+    move |text| parse(text).map(|value| Given { text: text.trim().to_owned(), value })
+}
+
 /// A whole number from `LEAST` to `MOST`.
 pub(crate) fn whole<const LEAST: u32, const MOST: u32>(text: &str) -> Result<u32, String> {
     let number = text.trim().parse().ok().filter(|number| (LEAST..=MOST).contains(number));

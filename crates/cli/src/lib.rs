@@ -22,6 +22,7 @@ mod style;
 mod sweep;
 mod table;
 mod testbed;
+mod usage;
 mod variants;
 mod watch;
 
@@ -90,6 +91,13 @@ impl Failure {
     }
 }
 
+impl Failure {
+    /// The file that the option `flag` names could not be written.
+    fn of_option(flag: &str, file: &std::path::Path, error: &std::io::Error) -> Failure {
+        Failure::of_file(format_args!("{flag} {}", file.display()), error)
+    }
+}
+
 impl From<reknit_compare::Error> for Failure {
     fn from(error: reknit_compare::Error) -> Failure {
         match error {
@@ -121,11 +129,16 @@ pub fn command() -> clap::Command {
 /// Runs the command with these arguments, beginning with the program's name. Exit codes: 0 success, 1 failure, 2 wrong
 /// usage.
 pub fn run(arguments: impl IntoIterator<Item = OsString>) -> u8 {
-    let arguments: Vec<OsString> = arguments.into_iter().collect();
+    let mut arguments: Vec<OsString> = arguments.into_iter().collect();
+    // `reknit help COMMAND`, as with git and cargo.
+    if arguments.get(1).is_some_and(|word| word == "help") {
+        arguments.remove(1);
+        arguments.push("--help".into());
+    }
     let parsed = command().try_get_matches_from(&arguments).and_then(|matches| Cli::from_arg_matches(&matches));
     let cli = match parsed {
         Ok(cli) => cli,
-        Err(error) => return refuse(&error, arguments.get(1)),
+        Err(error) => return usage::refuse(&error, arguments.get(1)),
     };
     let result = match cli.command {
         Command::Analyze(args) => analyze::run(&args),
@@ -162,36 +175,4 @@ fn finish(result: Result<u8, Failure>) -> u8 {
         }
         Err(Failure::Interrupted) => 1,
     }
-}
-
-/// Prints help and version unchanged, and errors in the arguments as one line. `command` is the first argument.
-fn refuse(error: &clap::Error, command: Option<&OsString>) -> u8 {
-    use clap::error::ErrorKind;
-    if matches!(
-        error.kind(),
-        ErrorKind::DisplayHelp | ErrorKind::DisplayVersion | ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand
-    ) {
-        let _ = error.print(); // a closed output is no error
-        return if error.use_stderr() { 2 } else { 0 };
-    }
-    let text = error.render().to_string();
-    let mut lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
-    let mut message = lines.next().unwrap_or("error: wrong arguments").to_owned();
-    let more: Vec<&str> = lines.take_while(|line| !line.starts_with("Usage:")).collect();
-    for line in more {
-        if !line.starts_with("For more information") {
-            message.push_str(if message.ends_with(':') { " " } else { "; " });
-            message.push_str(line);
-        }
-    }
-    if error.kind() == ErrorKind::UnknownArgument && command.is_some_and(|command| command == "emulate") {
-        message.push_str("; write `--` before the command that is to run");
-    }
-    let known = Cli::command()
-        .get_subcommands()
-        .map(|known| known.get_name().to_owned())
-        .find(|name| command == Some(&name.into()));
-    let help = known.map_or("reknit --help".to_owned(), |name| format!("reknit {name} --help"));
-    output::note(format_args!("{message} (see `{help}`)"));
-    2
 }

@@ -2,13 +2,14 @@
 
 use std::fmt::Display;
 use std::io::{self, BufWriter, IsTerminal, Write};
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use reknit_compare::Estimate;
-use reknit_config::{is_control, visible};
-use reknit_units::Duration;
+use reknit_config::{is_control, visible, without_numbers};
+use reknit_units::{Duration, grouped};
 use serde::Serialize;
 use serde_json::ser::{Formatter, PrettyFormatter};
 
@@ -33,10 +34,36 @@ fn unless_closed(written: io::Result<()>) -> Result<bool, Failure> {
     }
 }
 
+/// Writes the file that the option `flag` names.
+pub(crate) fn write_file(flag: &str, file: &Path, content: impl AsRef<[u8]>) -> Result<(), Failure> {
+    std::fs::write(file, content).map_err(|error| Failure::of_option(flag, file, &error))
+}
+
+/// Refuses files, each preceded by the option that names it, that cannot be written, before anything else is done: the folder
+/// does not exist, or the file is a folder itself.
+pub(crate) fn check_writable(files: &[(&str, &Option<PathBuf>)]) -> Result<(), Failure> {
+    files
+        .iter()
+        .filter_map(|(flag, file)| Some((flag, file.as_deref()?)))
+        .try_for_each(|(flag, file)| check_one(flag, file))
+}
+
+fn check_one(flag: &str, file: &Path) -> Result<(), Failure> {
+    let folder = file.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let is_folder = std::fs::metadata(folder).map(|found| found.is_dir());
+    let problem = match is_folder {
+        Err(error) => error,
+        Ok(false) => io::ErrorKind::NotADirectory.into(),
+        Ok(true) if file.is_dir() => io::ErrorKind::IsADirectory.into(),
+        Ok(true) => return Ok(()),
+    };
+    Err(Failure::of_option(flag, file, &problem))
+}
+
 /// Prints a line to standard error. It is no error if the reader has closed it. Lines contain names of files and what files
 /// contain, which must not control the terminal.
 pub(crate) fn note(line: impl Display) {
-    let _ = writeln!(io::stderr(), "{}", visible(&line.to_string()));
+    let _ = writeln!(io::stderr(), "{}", visible(&without_numbers(&line.to_string())));
 }
 
 /// Notes that a variant fell back because the peer lacks an option.
@@ -94,19 +121,12 @@ pub(crate) fn how_many(n: u64, name: &str) -> String {
 
 /// A whole number.
 pub(crate) fn whole(n: u64) -> String {
-    thousands(n as f64)
+    grouped(n)
 }
 
 fn thousands(value: f64) -> String {
-    let digits = format!("{:.0}", value.abs());
-    let mut out = String::new();
-    for (i, digit) in digits.chars().enumerate() {
-        if i > 0 && (digits.len() - i) % 3 == 0 {
-            out.push(',');
-        }
-        out.push(digit);
-    }
-    if value < 0.0 { format!("-{out}") } else { out }
+    let text = grouped(value.abs().round_ties_even() as u64);
+    if value < 0.0 { format!("-{text}") } else { text }
 }
 
 /// `3.21 ± 0.05`; `3.21 or 7.48` if the runs fall into two groups; `3.21` if all runs are equal, or there is only one.

@@ -16,8 +16,8 @@ use crate::{Failure, input, output};
 
 /// Compare variants on the path measured in a capture, in simulation
 ///
-/// Measures the bottleneck's rate and queue in the capture, and what happened to each packet behind the bottleneck. In the
-/// simulation, packets sent at the same time get the same delays and losses. The first line says whether the replay of
+/// Measures the bottleneck's rate and queue in the capture, and what happened to each packet after it. In the simulation,
+/// packets sent at the same times get the same delays and losses. The first line says whether the replay of
 /// the captured sender reproduces the capture. If it does not, or if the rate of the bottleneck is not known, there is no
 /// comparison. docs/guide/replay.md explains how it works.
 #[derive(clap::Args, Debug)]
@@ -35,7 +35,7 @@ pub(crate) struct Args {
     /// Where the capture was made [default: inferred]
     #[arg(long, value_enum, value_name = "PLACE")]
     at: Option<At>,
-    /// The variant that sent the data: `linux` for Linux with CUBIC, `bbr1` for Linux with BBR [default: whichever of these
+    /// The variant that sent the data: `linux` for Linux with CUBIC, `bbr1` for Linux with BBR [default: whichever of the two
     /// reproduces the capture]
     #[arg(long, value_name = "VARIANT")]
     sender: Option<String>,
@@ -72,10 +72,13 @@ pub(crate) struct Args {
 
 pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     let options = Options { at: args.at.map(Place::from), journeys: true, ..Options::default() };
+    let replay_options = replay_options(args);
+    replay_options.check()?;
     let (mut analysis, journeys) = analyze::read(&args.file, &options, &mut |_| {})?;
     analyze::keep_stream(&mut analysis, args.stream)?;
+    analyze::warn(&analysis);
     let (direction, path) = analyze::measured_path(&analysis, &journeys, args.rate)?;
-    let replayer = Replayer::new(direction, path, &replay_options(args))?;
+    let replayer = Replayer::new(direction, path, &replay_options)?;
     drop(journeys);
     let stop = output::on_interrupt();
     let bar = output::progress(0, "checking", args.quiet);
@@ -151,7 +154,7 @@ fn text(replay: &Replay, screen: Screen) -> String {
         return format!("{lines}\n{}\n{}\n", screen.heading(&title), table::wrap(foot, width, 0));
     };
     let foot = format!(
-        "{} {} s each. All numbers: --json. docs/guide/replay.md explains the limits of a replay.",
+        "{} {} s each. --json prints all numbers. docs/guide/replay.md explains the limits of a replay.",
         draws(comparison.seeds),
         count(comparison.duration_s)
     );
@@ -164,7 +167,7 @@ fn text(replay: &Replay, screen: Screen) -> String {
 }
 
 fn draws(seeds: u32) -> String {
-    if seeds == 1 { "1 draw,".to_owned() } else { format!("Mean of {seeds} draws, ± 95 %;") }
+    if seeds == 1 { "1 draw,".to_owned() } else { format!("Means of {seeds} draws with 95 % intervals,") }
 }
 
 /// Whether the replay can be trusted.
@@ -205,7 +208,8 @@ fn differs(sender: &SenderCheck) -> String {
 fn path(replay: &Replay) -> String {
     let path = &replay.path;
     let share = |n: u64| per_cent(n as f64 / path.packets.max(1) as f64);
-    let queue = if path.queue_overflowed { "that overflowed" } else { "that did not overflow, so it may be longer" };
+    let [least, overflowed] =
+        if path.queue_overflowed { ["", "it overflowed"] } else { ["at least ", "it did not overflow"] };
     let window = path
         .receive_window_bytes
         .map(|bytes| format!("; the receiver's window of {} bytes limits", whole(bytes.into())));
@@ -213,7 +217,7 @@ fn path(replay: &Replay) -> String {
         .most_in_flight_packets
         .map(|n| format!("; the sender's buffer limits to {} in flight", how_many(n, "packet")));
     format!(
-        "bottleneck {}{} Mbit/s, queue of {} packets {queue}; round trip {} ms; behind it {} of packets were late and {} lost{}{}",
+        "bottleneck {}{} Mbit/s, queue of {least}{} packets ({overflowed}); round trip {} ms; after the bottleneck, {} of packets were late and {} lost{}{}",
         if path.rate_is_least { "at least " } else { "" },
         number(path.rate_mbit_s),
         path.queue_packets,

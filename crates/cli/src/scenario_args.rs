@@ -17,10 +17,10 @@ pub(crate) struct ScenarioArgs {
     #[arg(long, value_name = "FILE.toml")]
     pub(crate) variant_file: Vec<PathBuf>,
     /// Drop each data packet with this probability, for example `1%` or `0.01`
-    #[arg(long, value_name = "SHARE", allow_hyphen_values = true)]
+    #[arg(long, value_name = "PROBABILITY", allow_hyphen_values = true)]
     loss: Option<Share>,
     /// Set a value of the path or a TCP option: any key of a path file, such as `forward.bottleneck.rate="2 Mbit/s"`,
-    /// `forward.links.paths.1.delay=80ms` or `tcp.min_rto=200ms`; may be repeated
+    /// `forward.links.paths.1.delay=80ms` (the second path; lists count from 0) or `tcp.min_rto=200ms`; may be repeated
     #[arg(long = "set", value_name = "KEY=VALUE")]
     set: Vec<String>,
     /// Remove all reordering from the path
@@ -50,9 +50,8 @@ pub(crate) struct SimulationArgs {
     /// Run this many bulk transfers of the same variant over the path, started 100 ms apart [default: 1]
     #[arg(long, value_name = "N", value_parser = input::whole::<1, MOST_FLOWS>, allow_negative_numbers = true)]
     flows: Option<u32>,
-    /// Choose whether the phases depend on the seed: when flows start, which path comes first if packets take paths in
-    /// turn, and when periodic faults begin. `drawn`: each seed draws them; `fixed`: all seeds have the same
-    /// [default: drawn]
+    /// Draw for each seed when flows start, which of several paths comes first, and when periodic faults begin (`drawn`), or use
+    /// the same for all seeds (`fixed`) [default: drawn]
     #[arg(long, value_name = "drawn|fixed")]
     phases: Option<Phases>,
 }

@@ -14,7 +14,7 @@ use crate::{Failure, output};
 /// crates/script/kernel.toml lists where the kernel differs.
 #[derive(clap::Args, Debug)]
 #[command(after_help = "Examples:
-  reknit script scripts/opening/*.script
+  reknit script crates/script/scripts/opening/*.script
   reknit script --show mine.script
   sudo reknit script --kernel mine.script")]
 pub(crate) struct Args {
@@ -62,7 +62,8 @@ pub(crate) fn run_scripts(args: &Args) -> Result<(), Failure> {
     }
     output::print(&text)?;
     if failed > 0 {
-        return Err(Failure::Failed(format!("{failed} of {} scripts failed", args.files.len())));
+        let scripts = output::how_many(args.files.len() as u64, "script");
+        return Err(Failure::Failed(format!("{failed} of {scripts} failed")));
     }
     Ok(())
 }

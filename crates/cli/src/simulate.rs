@@ -80,7 +80,7 @@ fn variant(args: &Args, scenario: &ScenarioOptions) -> Result<String, Failure> {
     }
     match names[..] {
         [name] => Ok(name.to_owned()),
-        _ => Err(Failure::Usage("--variant is missing; `reknit variants` lists the variants".to_owned())),
+        _ => Err(Failure::Usage("--variant is missing; `reknit variants` lists all".to_owned())),
     }
 }
 

@@ -61,8 +61,8 @@ fn advice_claims_no_more_than_the_capture_shows() {
     // Without timestamps and IP identifications, the receiver's capture has no verdict on the retransmissions of a sender
     // that is slow because of reordering.
     let advised = advice(&Temporary::capture("yang-50", "sack", "receiver", "15 s"));
-    assert_eq!(advised, ["some events have no verdict: capture at the sender too"]);
-    // This sender is always slow, so no slow-down shows, but the packets show the rate of the bottleneck.
+    assert_eq!(advised, ["some events could not be decided: also capture at the sender"]);
+    // This sender is always slow, so no reduction shows, but the packets show the rate of the bottleneck.
     let slow = Temporary::capture("random-delay", "eifel", "sender", "15 s");
     let text = stdout(&["analyze", slow.name()]).split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(text.contains("the sender stayed slow after spurious retransmissions, which cost an estimated "), "{text}");
@@ -158,7 +158,7 @@ fn wrong_input_is_refused_in_one_line() {
     let file = capture.name();
     for (arguments, says) in [
         (&["analyze", "-", "--html", "a.html"][..], "--html reads the capture twice"),
-        (&["analyze", file, file, "--annotate", "a.pcapng"], "--annotate is about one capture"),
+        (&["analyze", file, file, "--annotate", "a.pcapng"], "--annotate works on a single capture; give one file"),
         (&["analyze", file, "--annotate", file], "this is the capture itself"),
         (&["analyze", file, "--html", "/nowhere/a.html"], "/nowhere/a.html: No such file"),
         (&["analyze", file, "--annotate", "/nowhere/a.pcapng"], "/nowhere/a.pcapng: No such file"),
@@ -188,7 +188,12 @@ fn two_captures_of_the_same_packets_are_compared() {
     assert!((40.0..56.0).contains(&flow["reordering"]["late_p50_ms"].as_f64().unwrap()), "{flow}");
     let path = Temporary::new("path.toml");
     let text = stdout(&["analyze", files[0], files[1], "--path", path.name()]);
-    for line in ["what    TCP from 10.", "path    one-way delay ", "clocks  the second", " flows passed both points"] {
+    for line in [
+        "what    TCP from 10.",
+        "path    one-way delay: ",
+        "clocks  the clock of the second capture is ",
+        " flows passed both points",
+    ] {
         assert!(text.contains(line), "{line}: {text}");
     }
     stdout(&["paths", path.name()]);
@@ -197,7 +202,10 @@ fn two_captures_of_the_same_packets_are_compared() {
     assert_eq!(separately.as_array().map(Vec::len), Some(2));
     for (arguments, says) in [
         (&["analyze", files[0], "--both-ends"][..], "--both-ends needs two captures"),
-        (&["analyze", files[0], files[1], "--stream", "0"], "--stream is about one capture"),
+        (
+            &["analyze", files[0], files[1], "--stream", "0"],
+            "--stream works on a single capture, but these two are compared",
+        ),
     ] {
         let error = String::from_utf8(reknit(arguments).stderr).unwrap();
         assert!(error.contains(says) && error.lines().count() == 1, "{arguments:?}: {error}");
@@ -214,8 +222,17 @@ fn a_part_of_a_capture_is_analyzed() {
     let whole = directions(&[]);
     let some = whole["directions"].as_array().unwrap().len();
     assert_eq!(directions(&["--host", "10.0.0.0/8"])["directions"], whole["directions"]);
-    for nothing in [["--host", "192.0.2.1"], ["--port", "1"], ["--from", "1000 s"]] {
-        assert_eq!(directions(&nothing)["directions"], serde_json::json!([]), "{nothing:?}");
+    for (option, says) in [
+        (["--host", "192.0.2.1"], "--host 192.0.2.1"),
+        (["--port", "1"], "--port 1"),
+        (["--from", "1000 s"], "--from '1000 s'"),
+    ] {
+        for json in [&[][..], &["--json"]] {
+            let output = reknit(&[&["analyze", capture.name()], &option[..], json].concat());
+            let error = String::from_utf8(output.stderr).unwrap();
+            assert_eq!(error, format!("error: {}: no connection with data matches {says}\n", capture.name()));
+            assert!(output.status.code() == Some(1) && output.stdout.is_empty());
+        }
     }
     let part = directions(&["--from", "1 s", "--to", "2.5 s"]);
     let direction = &part["directions"][0];

@@ -407,7 +407,11 @@ fn a_server_that_ends_at_once_is_an_error() {
     }
     let output = run(&["--path", "clean", "--server", "exit 3", "--", "true"]);
     assert_eq!(output.status.code(), Some(1));
-    assert!(stderr(&output).contains("error: the server: it ended at once, exit status: 3"), "{}", stderr(&output));
+    assert!(
+        stderr(&output).contains("error: --server: the command ended at once (exit status 3)"),
+        "{}",
+        stderr(&output)
+    );
 }
 
 #[test]

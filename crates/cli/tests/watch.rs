@@ -109,7 +109,7 @@ fn wrong_sources_are_refused_in_one_line() {
     let in_use = taken.local_addr().unwrap().to_string();
     for (arguments, says) in [
         (&["nowhere0"][..], "nowhere0: neither a file nor an interface; interfaces: "),
-        (&[name, "--duration", "2 s"], "allowed are pcap and pcapng"),
+        (&[name, "--duration", "2 s"], "supported are pcap and pcapng"),
         (&[name, "--metrics", "192.0.2.1:1"], "no interface has this address"),
         (&[name, "--metrics", &in_use], "another program uses the port"),
     ] {

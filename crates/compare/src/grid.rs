@@ -15,9 +15,8 @@ use crate::{Error, ScenarioOptions, named_variant, names};
 
 /// The most points of a grid.
 const MOST_POINTS: usize = 1_000_000;
-/// The keys that can vary.
-const KEYS: &str = "variant, path, duration, loss, in_order, phases, flows, parts of flows such as flows.0.count, and keys of the \
-                    path such as forward.bottleneck.rate, tcp.min_rto or drop_notices";
+/// The keys of a scenario that can vary.
+const KEYS: [&str; 7] = ["variant", "path", "duration", "loss", "in_order", "phases", "flows"];
 
 /// A scenario with axes.
 #[derive(Clone, PartialEq, Debug)]
@@ -227,7 +226,7 @@ impl Grid {
         }
         let own = named_variant::load(variant_files)?;
         for axis in &mut axes {
-            axis.expand(&own).map_err(|message| wrong(&location, &format!("axes: {}", axis.key), &message))?;
+            axis.expand(&own).map_err(|message| wrong(&location, &format!("axes.{}", axis.key), &message))?;
         }
         let size = axes.iter().try_fold(1, |size: usize, axis| size.checked_mul(axis.values.len()));
         let all = size.and_then(|size| size.checked_mul(seeds.len())).filter(|all| *all <= MOST_POINTS);
@@ -274,7 +273,7 @@ fn chosen(location: &str, table: &Table, axes: &[Axis], i: usize) -> Result<Tabl
     }
     for (axis, pick) in axes.iter().zip(picks(axes, i)) {
         insert(&mut table, &axis.key, axis.values[pick].1.clone())
-            .map_err(|message| wrong(location, &axis.key, &message))?;
+            .map_err(|message| wrong(location, &format!("axes.{}", axis.key), &message))?;
     }
     Ok(table)
 }
@@ -300,7 +299,15 @@ fn insert(table: &mut Table, key: &str, value: Value) -> Result<(), String> {
             let flows = flows.ok_or("the scenario has no sets of flows [[flows]]")?;
             put(element(flows, set)?, keys, value)
         }
-        _ => Err(format!("unknown key; these can vary: {KEYS}")),
+        _ => {
+            let near = reknit_config::did_you_mean(key, KEYS.into_iter());
+            Err(format!(
+                "unknown key{near}{} {}, parts of flows such as flows.0.count, and keys of the path such as \
+                 forward.bottleneck.rate, tcp.min_rto or drop_notices",
+                if near.is_empty() { "; these can vary:" } else { " These can vary:" },
+                KEYS.join(", ")
+            ))
+        }
     }
 }
 
@@ -330,8 +337,9 @@ fn put(at: &mut Value, keys: &[&str], value: Value) -> Result<(), String> {
 }
 
 fn resolve(location: &str, mut table: Table, variant_files: &[PathBuf]) -> Result<(Point, Vec<String>), Error> {
-    let variant =
-        table.remove("variant").ok_or_else(|| wrong(location, "variant", "missing; set it, or add an axis"))?;
+    let variant = table
+        .remove("variant")
+        .ok_or_else(|| wrong(location, "", "`variants` is missing; list the variants, or add an axis `variant`"))?;
     // The plan extracts variants that are given as tables, and leaves their names.
     table.insert("variants".to_owned(), Value::Array(vec![variant]));
     let mut flows = table.get("flows").cloned();
@@ -433,7 +441,7 @@ mod tests {
     #[test]
     fn errors_name_the_file_and_the_key() {
         for (from, to, says) in [
-            ("loss =", "speed =", "speed: unknown key; these can vary: variant, path,"),
+            ("loss =", "speed =", "axes.speed: unknown key; these can vary: variant, path,"),
             ("[0, 0.01]", "[]", "axes.loss: must be a list of at least one value"),
             ("[0, 0.01]", "[0, 2]", "loss: "),
             ("web.count", "wbe.count", "flows.wbe.count: unknown entry `wbe`; the entries are web"),

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use reknit_config::{InputError, KeyError, did_you_mean};
+use reknit_config::{InputError, KeyError};
 use reknit_tcp::Info;
 use reknit_variants::{Composition, Custom, FAMILIES, Family, VARIANTS, Variant, rules};
 use toml::Table;
@@ -103,13 +103,10 @@ pub fn find(name: &str, customs: &[Custom]) -> Result<NamedVariant, KeyError> {
         return Err(KeyError::new("", message));
     }
     let own = customs.iter().map(|custom| custom.name.as_str());
-    let known = VARIANTS.iter().map(|variant| variant.name).chain(own.clone());
-    let near = did_you_mean(name, known);
+    let hint = reknit_variants::hint(name, &mut own.clone());
     let own: Vec<&str> = own.collect();
-    let message = format!("unknown variant `{name}`; `reknit variants` lists all");
     let own = if own.is_empty() { String::new() } else { format!(", and variant files define {}", own.join(", ")) };
-    let message = format!("{message}{own}{near}");
-    Err(KeyError::new("", message))
+    Err(KeyError::new("", format!("unknown variant `{name}`{hint}{own}")))
 }
 
 /// The error for a kernel's TCP in a simulation.
@@ -152,7 +149,8 @@ pub fn expand(name: &str, customs: &[Custom]) -> Result<Vec<NamedVariant>, KeyEr
     let name = name.trim();
     let members = |family: &Family| family.variants.iter().map(NamedVariant::built_in);
     if let Some(key) = name.strip_prefix(FAMILY) {
-        let unknown = || KeyError::new("", format!("unknown family `{key}`; allowed are {}", families()));
+        let keys: Vec<&str> = FAMILIES.iter().map(|family| family.key).collect();
+        let unknown = || KeyError::new("", reknit_config::unknown(&format!("unknown family `{key}`"), key, &keys));
         return Ok(members(family(key).ok_or_else(unknown)?).collect());
     }
     if names::is_pattern(name) {

@@ -60,8 +60,7 @@ impl Point {
             Ok(point)
         } else {
             let (version, theirs) = (ours.1, &point.reknit);
-            let message =
-                format!("{PLACE}: made by reknit {theirs}, but this is reknit {version} or a different build");
+            let message = format!("{PLACE}: made by reknit {theirs}, but this is reknit {version} (a different build)");
             Err(Error::Failed(format!("{message}; use the same build for all runs")))
         }
     }

@@ -7,7 +7,7 @@ use reknit_config::{InputError, Location};
 use reknit_sim::{FlowResult, Meter, run_unless};
 use reknit_tcp::facts::Phase;
 use reknit_tcp::seams::ShownName;
-use reknit_units::Duration;
+use reknit_units::{Duration, grouped};
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -147,8 +147,11 @@ impl SimulateOptions {
             let flows = setup.plan.groups.iter().map(|group| u128::from(group.count)).sum::<u128>();
             let samples = u128::from(setup.duration.as_nanos() / interval.as_nanos()) * flows;
             if samples > MOST_SAMPLES {
-                let message =
-                    format!("would take {samples} samples; the limit is {MOST_SAMPLES} for all connections together");
+                let message = format!(
+                    "would take {} samples; the limit is {} over all connections",
+                    grouped(u64::try_from(samples).unwrap_or(u64::MAX)),
+                    grouped(MOST_SAMPLES as u64)
+                );
                 return Err(InputError::of_argument("sample_every", interval, message).into());
             }
         }

@@ -186,17 +186,6 @@ impl fmt::Display for Printable<'_> {
     }
 }
 
-/// Removes the names of Rust's types from the `message` of a deserializer.
-pub(crate) fn humanize_serde(message: &str) -> String {
-    let mut words = message.to_owned();
-    for (types, meaning) in [(&["u8", "u16", "u32", "u64", "usize"][..], "a whole number"), (&["f64"], "a number")] {
-        for name in types {
-            words = words.replace(&format!("expected {name}"), &format!("expected {meaning}"));
-        }
-    }
-    words
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -234,13 +223,5 @@ mod tests {
         assert_eq!(error.to_string(), r"set.a\nb = \r: a\nb: no such \u{1b}[31mentry");
         assert_eq!(error.at("two\nlines.toml").to_string().lines().count(), 1);
         assert_eq!(KeyError::new("", "größer als 5 µs").to_string(), "größer als 5 µs");
-    }
-
-    #[test]
-    fn messages_do_not_name_types() {
-        assert_eq!(
-            humanize_serde("invalid type: string \"y\", expected u16"),
-            "invalid type: string \"y\", expected a whole number"
-        );
     }
 }

@@ -3,6 +3,7 @@
 
 mod error;
 pub mod schema;
+mod serde_words;
 mod words;
 
 use std::fs::File;
@@ -13,7 +14,7 @@ use serde::de::DeserializeOwned;
 use toml::{Table, Value};
 
 pub use error::{InputError, KeyError, Location};
-pub use words::{did_you_mean, file_error, is_control, visible};
+pub use words::{did_you_mean, file_error, is_control, unknown, visible, without_numbers};
 
 /// Parses `text`; `location` is the name of the file.
 ///
@@ -64,7 +65,7 @@ pub fn read<T: DeserializeOwned>(table: Table) -> Result<T, KeyError> {
     serde_path_to_error::deserialize(Value::Table(table)).map_err(|error| {
         let path = error.path().to_string();
         let key = if path == "." { String::new() } else { path };
-        KeyError::new(key, error::humanize_serde(&error.into_inner().message().trim().replace('\n', " ")))
+        KeyError::new(key, serde_words::humanize_serde(&error.into_inner().message().trim().replace('\n', " ")))
     })
 }
 
@@ -76,7 +77,7 @@ pub fn text(table: &mut Table, key: &str) -> Result<Option<String>, KeyError> {
     match table.remove(key) {
         None => Ok(None),
         Some(Value::String(text)) => Ok(Some(text.split_whitespace().collect::<Vec<_>>().join(" "))),
-        Some(other) => Err(KeyError::new(key, format!("expected text, not {}", other.type_str()))),
+        Some(other) => Err(KeyError::new(key, format!("must be a string, not {}", shown(&other)))),
     }
 }
 
@@ -88,7 +89,16 @@ pub fn switch(table: &mut Table, key: &str) -> Result<Option<bool>, KeyError> {
     match table.remove(key) {
         None => Ok(None),
         Some(Value::Boolean(on)) => Ok(Some(on)),
-        Some(other) => Err(KeyError::new(key, format!("expected true or false, not {}", other.type_str()))),
+        Some(other) => Err(KeyError::new(key, format!("must be true or false, not {}", shown(&other)))),
+    }
+}
+
+/// A value of the wrong type, for an error.
+pub fn shown(value: &Value) -> String {
+    match value {
+        Value::Table(_) => "a table".to_owned(),
+        Value::Array(_) => "a list".to_owned(),
+        other => other.to_string(),
     }
 }
 
@@ -116,10 +126,10 @@ mod tests {
     fn strings_and_booleans_are_removed_from_the_table() {
         let mut table = parse("p.toml", "name = \"x\"\non = true\n").unwrap();
         assert_eq!(text(&mut table, "name"), Ok(Some("x".to_owned())));
-        assert_eq!(text(&mut table, "on").unwrap_err().to_string(), "on: expected text, not boolean");
+        assert_eq!(text(&mut table, "on").unwrap_err().to_string(), "on: must be a string, not true");
         let mut table = parse("p.toml", "on = true\noff = 0\n").unwrap();
         assert_eq!((switch(&mut table, "on"), switch(&mut table, "none")), (Ok(Some(true)), Ok(None)));
-        assert_eq!(switch(&mut table, "off").unwrap_err().to_string(), "off: expected true or false, not integer");
+        assert_eq!(switch(&mut table, "off").unwrap_err().to_string(), "off: must be true or false, not 0");
         assert!(table.is_empty());
     }
 }

@@ -22,16 +22,35 @@ pub fn did_you_mean<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> Str
     }
 }
 
+/// `what` is wrong with `name`, the `known` names that are similar to it, and then all of them.
+pub fn unknown(what: &str, name: &str, known: &[&str]) -> String {
+    let near = did_you_mean(name, known.iter().copied());
+    let allowed = if near.is_empty() { "; allowed are" } else { " Allowed are" };
+    format!("{what}{near}{allowed} {}", known.join(", "))
+}
+
+/// `text` without the numbers of the operating system that Rust adds to its errors: they tell users nothing.
+pub fn without_numbers(text: &str) -> Cow<'_, str> {
+    let mut rest = text;
+    let mut kept = String::new();
+    while let Some((before, after)) = rest.split_once(" (os error ") {
+        let Some((number, after)) = after.split_once(')') else { break };
+        if !number.bytes().all(|byte| byte.is_ascii_digit()) {
+            break;
+        }
+        kept.push_str(before);
+        rest = after;
+    }
+    if kept.is_empty() { Cow::Borrowed(text) } else { Cow::Owned(kept + rest) }
+}
+
 /// The text of a file error, without the number of the operating system.
 pub fn file_error(error: &io::Error) -> String {
     match error.kind() {
         io::ErrorKind::IsADirectory => "is a directory, not a file".to_owned(),
         io::ErrorKind::NotADirectory | io::ErrorKind::AlreadyExists => "is a file, not a directory".to_owned(),
         io::ErrorKind::InvalidData => "is not a text file (UTF-8)".to_owned(),
-        _ => {
-            let text = error.to_string();
-            text.split(" (os error").next().unwrap_or_default().to_owned()
-        }
+        _ => without_numbers(&error.to_string()).into_owned(),
     }
 }
 
@@ -64,6 +83,23 @@ mod tests {
         assert_eq!(meant("two-path-50ms"), "; did you mean `two-paths-50ms` or `two-paths-200ms`?");
         assert_eq!(meant("Rak"), "; did you mean `rack`?");
         assert_eq!(meant("moon"), "");
+    }
+
+    #[test]
+    fn the_suggestion_comes_before_all_names() {
+        assert_eq!(
+            unknown("unknown key", "rat", &["rate", "delay"]),
+            "unknown key; did you mean `rate`? Allowed are rate, delay"
+        );
+        assert_eq!(unknown("unknown key", "moon", &["rate", "delay"]), "unknown key; allowed are rate, delay");
+    }
+
+    #[test]
+    fn numbers_of_the_operating_system_are_removed() {
+        let text = "x: No such file or directory (os error 2); a: Device or resource busy (os error 16)";
+        assert_eq!(without_numbers(text), "x: No such file or directory; a: Device or resource busy");
+        assert_eq!(without_numbers("a (os error b)"), "a (os error b)");
+        assert_eq!(without_numbers("plain"), "plain");
     }
 
     #[test]

@@ -63,11 +63,11 @@ pub fn examine() -> Vec<Check> {
         network_namespaces(),
         user_namespaces(),
         packet_sockets(),
-        check("kernel:cubic", have_cubic, true, format!("congestion controls of this kernel: {algorithms}")),
+        check("kernel:cubic", have_cubic, true, format!("this kernel has {}", algorithms.replace(' ', ", "))),
         translation(),
         leftovers(),
-        extra("tshark", "tshark", "reads captures in tests", "apt install tshark"),
-        extra("ns-2", "ns", "an independent simulator, for `make bench`", "apt install ns2"),
+        extra("tshark", "tshark", "used by the tests", "apt install tshark"),
+        extra("ns-2", "ns", "an independent simulator, used by `make bench`", "apt install ns2"),
     ]
 }
 
@@ -77,7 +77,7 @@ fn tun() -> Check {
     let note = match opened.as_ref().map_err(io::Error::kind) {
         Ok(_) => "needed by reknit testbed and emulate, and by reknit-net",
         Err(io::ErrorKind::PermissionDenied) => {
-            "needed by reknit testbed and emulate; only root may open it: run as root, or `chmod 666 /dev/net/tun`"
+            "needed by reknit testbed and emulate; only root may open it: run reknit as root, or `sudo chmod 666 /dev/net/tun`"
         }
         Err(_) => "needed by reknit testbed and emulate; `modprobe tun`, or give the container the device",
     };
@@ -118,7 +118,7 @@ fn packet_sockets() -> Check {
 fn translation() -> Check {
     let found = ["nft", "iptables"].into_iter().find(|program| is_installed(program));
     let note = match found {
-        Some(program) => format!("{program} connects reknit emulate to the outside, as root"),
+        Some(program) => format!("{program} is used by reknit emulate as root"),
         None => {
             "reknit emulate relays connections to the outside; to translate addresses instead: apt install nftables"
                 .to_owned()

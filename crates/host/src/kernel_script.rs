@@ -67,7 +67,7 @@ impl Setting {
     /// What the script needs, or why the kernel does not have it.
     fn of(script: &Script) -> Result<Vec<Setting>, String> {
         if let Some(last) = script.lines.last().filter(|last| last.at > LONGEST) {
-            return Err(format!("it takes {}, in real time", last.at));
+            return Err(format!("it takes {} in real time; the limit is {LONGEST}", last.at));
         }
         let config = &script.config;
         let switch = |on: bool| if on { "1" } else { "0" }.to_owned();

@@ -2,7 +2,7 @@
 //!
 //! [`testbed`] connects two ends by a path model in real time. Each end is the engine, or the TCP of the running kernel
 //! in a network namespace that is removed when the program ends. [`emulate`] runs any program with a path as its only
-//! way out. [`doctor`] checks what this machine can run.
+//! network connection. [`doctor`] checks what this machine can run.
 
 mod capture;
 mod clock;

@@ -246,7 +246,7 @@ fn a_setting_that_the_kernel_does_not_have_is_refused() {
     };
     assert_eq!(check("kernel:cubic+sack=0"), Ok(()));
     let unknown = check("kernel:cubic+sacks=0").unwrap_err();
-    assert!(unknown.starts_with("this kernel has no setting net.ipv4.tcp_sacks"), "{unknown}");
+    assert!(unknown.starts_with("this kernel has no per-namespace setting net.ipv4.tcp_sacks"), "{unknown}");
     assert!(unknown.contains(", sack, "), "{unknown}");
     let value = check("kernel:cubic+sack=many").unwrap_err();
     assert!(value.starts_with("this kernel does not accept many for net.ipv4.tcp_sack"), "{value}");

@@ -64,7 +64,7 @@ pub struct Profile {
     pub tcp: Table,
 }
 
-const ALLOWED: &str = "description, source, forward, reverse, drop_notices, tcp";
+const ALLOWED: [&str; 6] = ["description", "source", "forward", "reverse", "drop_notices", "tcp"];
 
 impl Profile {
     /// The built-in profile `name`, or the profile in the file of that name (if it contains a `/` or ends in `.toml`).
@@ -95,8 +95,9 @@ impl Profile {
         }
         let Some(text) = builtin(name) else {
             let near = reknit_config::did_you_mean(name, builtin::NAMES.iter().copied());
+            let and = if near.is_empty() { ";" } else { "" };
             return Err(refuse(format!(
-                "unknown path; `reknit paths` lists the built-in ones; a file name must end in `.toml` or contain `/`{near}"
+                "unknown path{near}{and} `reknit paths` lists the built-in ones; a file name must end in `.toml` or contain `/`"
             )));
         };
         reknit_config::parse(name, text)
@@ -141,11 +142,13 @@ impl Profile {
             tcp: match table.remove("tcp") {
                 None => Table::new(),
                 Some(Value::Table(tcp)) => tcp,
-                Some(other) => return Err(KeyError::new("tcp", format!("expected a table, not {}", other.type_str()))),
+                Some(other) => {
+                    return Err(KeyError::new("tcp", format!("must be a table, not {}", reknit_config::shown(&other))));
+                }
             },
         };
         match table.keys().next() {
-            Some(key) => Err(KeyError::new(key.as_str(), format!("unknown key; allowed are {ALLOWED}"))),
+            Some(key) => Err(KeyError::new(key.as_str(), reknit_config::unknown("unknown key", key, &ALLOWED))),
             None => Ok(profile),
         }
     }
@@ -207,7 +210,9 @@ fn stages(table: &mut Table, direction: &str) -> Result<Vec<Named>, KeyError> {
     let stages = match table.remove(direction) {
         None => Vec::new(),
         Some(Value::Array(stages)) => stages,
-        Some(_) => return Err(KeyError::new(direction, format!("write stages as [[{direction}]] tables"))),
+        Some(_) => {
+            return Err(KeyError::new(direction, format!("must be a list of stages (in TOML: [[{direction}]] tables)")));
+        }
     };
     let read_one = |(i, value)| match value {
         Value::Table(table) => stage(table).map_err(|error| error.inside(&format!("{direction}[{i}]"))),
@@ -222,7 +227,7 @@ fn stage(mut table: Table) -> Result<Named, KeyError> {
     let Some((_, read)) = KINDS.iter().find(|(known, _)| *known == kind) else {
         let known: Vec<&str> = KINDS.iter().map(|(kind, _)| *kind).collect();
         let what = if kind.is_empty() { "missing".to_owned() } else { format!("unknown kind of stage `{kind}`") };
-        return Err(KeyError::new("kind", format!("{what}; allowed are {}", known.join(", "))));
+        return Err(KeyError::new("kind", reknit_config::unknown(&what, &kind, &known)));
     };
     let spec = read(table).map_err(|error| error.map_message(|message| format!("{message} ({kind} stage)")))?;
     Ok(Named { name: if name.is_empty() { kind } else { name }, spec })
@@ -235,7 +240,7 @@ fn stage(mut table: Table) -> Result<Named, KeyError> {
 /// Names the key, and what is allowed.
 pub fn set(table: &mut Table, assignment: &str) -> Result<(), KeyError> {
     const EXPECTED: &str = "expected tcp.KEY=VALUE, forward.STAGE.KEY=VALUE, reverse.STAGE.KEY=VALUE or drop_notices=VALUE; KEY \
-                            may go on into lists and tables, as in forward.links.paths.1.delay";
+                            may reach into lists and tables, as in forward.links.paths.1.delay";
     let Some((path, value)) = assignment.split_once('=') else { return Err(KeyError::new("", EXPECTED)) };
     let keys: Vec<&str> = path.trim().split('.').collect();
     match keys[..] {
@@ -256,19 +261,21 @@ fn insert(table: &mut Table, keys: &[&str], value: Value) -> Result<(), KeyError
     let missing =
         || if ["forward", "reverse"].contains(first) { Value::Array(Vec::new()) } else { Table::new().into() };
     let next = table.entry(*first).or_insert_with(missing);
-    insert_into(next, rest, value).map_err(|error| error.inside(first))
+    let nouns = if ["forward", "reverse"].contains(first) { ["stage", "stages"] } else { ["entry", "entries"] };
+    insert_into(next, rest, value, nouns).map_err(|error| error.inside(first))
 }
 
-fn insert_into(at: &mut Value, keys: &[&str], value: Value) -> Result<(), KeyError> {
+/// `nouns`: what a list contains, one and several, for errors.
+fn insert_into(at: &mut Value, keys: &[&str], value: Value, nouns: [&str; 2]) -> Result<(), KeyError> {
     match (at, keys) {
         (Value::Table(table), keys) => insert(table, keys, value),
         (Value::Array(list), [wanted, rest @ ..]) => {
-            let entry = entry(list, wanted)?;
+            let entry = entry(list, wanted, nouns)?;
             if rest.is_empty() {
                 *entry = value;
                 return Ok(());
             }
-            insert_into(entry, rest, value).map_err(|error| error.inside(wanted))
+            insert_into(entry, rest, value, ["entry", "entries"]).map_err(|error| error.inside(wanted))
         }
         (other, keys) => {
             let message = format!("`{other}` has no keys");
@@ -278,7 +285,7 @@ fn insert_into(at: &mut Value, keys: &[&str], value: Value) -> Result<(), KeyErr
 }
 
 /// The entry of a list with this name, kind or position.
-fn entry<'a>(list: &'a mut [Value], wanted: &str) -> Result<&'a mut Value, KeyError> {
+fn entry<'a>(list: &'a mut [Value], wanted: &str, [one, several]: [&str; 2]) -> Result<&'a mut Value, KeyError> {
     let label = |(i, entry): (usize, &Value)| {
         let get = |key| entry.get(key).and_then(Value::as_str).map(str::to_owned);
         get("name").or(get("kind")).unwrap_or_else(|| i.to_string())
@@ -287,12 +294,16 @@ fn entry<'a>(list: &'a mut [Value], wanted: &str) -> Result<&'a mut Value, KeyEr
     let position = wanted.parse().ok().or_else(|| labels.iter().position(|label| label == wanted));
     let entry = position.and_then(|i: usize| list.get_mut(i));
     entry.ok_or_else(|| {
-        let there = if labels.is_empty() {
-            "there are no entries".to_owned()
-        } else {
-            format!("the entries are {}", labels.join(", "))
-        };
-        KeyError::new(wanted, format!("no such entry; {there}"))
+        let near = reknit_config::did_you_mean(wanted, labels.iter().map(String::as_str));
+        let the = if near.is_empty() { "; the" } else { " The" };
+        KeyError::new(
+            wanted,
+            match &labels[..] {
+                [] => format!("no such {one}; there are no {several}"),
+                [only] => format!("no such {one}{near}{the} only {one} is {only}"),
+                labels => format!("no such {one}{near}{the} {several} are {}", labels.join(", ")),
+            },
+        )
     })
 }
 
@@ -336,7 +347,7 @@ mod tests {
     fn errors_name_the_place_and_what_is_allowed() {
         assert_eq!(
             error(&GOOD.replace("rate", "rait")),
-            "bad.toml: forward[0].rait: unknown field `rait`, expected one of `rate`, `delay`, `queue`, `red` (link stage)"
+            "bad.toml: forward[0].rait: unknown key; did you mean `rate`? Allowed are rate, delay, queue, red (link stage)"
         );
         assert_eq!(
             error(&GOOD.replace("10 Mbit/s", "10 Mb")),
@@ -346,9 +357,12 @@ mod tests {
         let kinds: Vec<&str> = KINDS.iter().map(|(kind, _)| *kind).collect();
         assert_eq!(
             error(&GOOD.replace("\"loss\"", "\"losss\"")),
-            format!("bad.toml: forward[1].kind: unknown kind of stage `losss`; allowed are {}", kinds.join(", "))
+            format!(
+                "bad.toml: forward[1].kind: unknown kind of stage `losss`; did you mean `loss`? Allowed are {}",
+                kinds.join(", ")
+            )
         );
-        assert!(error(&GOOD.replace("0.01", "1.5")).contains("forward[1].probability: `1.5` is not a share"));
+        assert!(error(&GOOD.replace("0.01", "1.5")).contains("forward[1].probability: `1.5` is not a probability"));
         assert!(
             error(&GOOD.replace("kind = \"loss\"\n", ""))
                 .starts_with("bad.toml: forward[1].kind: missing; allowed are link, ")
@@ -359,7 +373,7 @@ mod tests {
         );
         assert!(error(&format!("colour = 1\n{GOOD}")).starts_with("bad.toml: colour: unknown key; allowed are desc"));
         assert!(error(&format!("{GOOD}rate = = 3")).starts_with("bad.toml:9: "));
-        assert!(error("forward = 3").contains("write stages as [[forward]] tables"));
+        assert!(error("forward = 3").contains("forward: must be a list of stages (in TOML: [[forward]] tables)"));
     }
 
     #[test]
@@ -376,14 +390,11 @@ mod tests {
         }
         assert!(with("forward.loss.probability=0.5").is_ok());
         assert!(with("drop_notices=true").unwrap().drop_notices && !with("tcp.mss=500").unwrap().drop_notices);
-        assert_eq!(
-            with("drop_notices=3").unwrap_err().to_string(),
-            "good: drop_notices: expected true or false, not integer"
-        );
+        assert_eq!(with("drop_notices=3").unwrap_err().to_string(), "good: drop_notices: must be true or false, not 3");
         assert_eq!(with("tcp.mss=500").unwrap().tcp["mss"], Value::Integer(500));
         assert_eq!(
             with("forward.exit.rate=1").unwrap_err().to_string(),
-            "set = forward.exit.rate=1: forward.exit: no such entry; the entries are bottleneck, loss"
+            "set = forward.exit.rate=1: forward.exit: no such stage; the stages are bottleneck, loss"
         );
         assert!(with("speed=3").unwrap_err().to_string().contains("expected tcp.KEY=VALUE"));
         assert!(with("nonsense").is_err());

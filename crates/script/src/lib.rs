@@ -1,5 +1,5 @@
-//! Scripts of packets and socket calls, in virtual time: what a peer sends, what the application does, and what a TCP must
-//! send in response. `docs/reference/scripts.md` describes the format.
+//! Scripts of packets and socket calls, in virtual time: what the peer sends, what the application does, and what the TCP
+//! implementation under test must send in response. `docs/reference/scripts.md` describes the format.
 //!
 //! [`parse()`] reads a script, [`run()`] checks it against any [`Subject`]. [`Engine`] is reknit's TCP; `reknit-host` has the
 //! live kernel.
@@ -86,6 +86,20 @@ pub enum Call {
     Close,
     /// Aborts.
     Abort,
+}
+
+impl std::fmt::Display for Call {
+    /// As in scripts.
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Call::Listen => f.write_str("listen"),
+            Call::Connect => f.write_str("connect"),
+            Call::Write(bytes) => write!(f, "write {bytes}"),
+            Call::Read(bytes) => write!(f, "read {bytes}"),
+            Call::Close => f.write_str("close"),
+            Call::Abort => f.write_str("abort"),
+        }
+    }
 }
 
 /// The names of the calls.

@@ -179,7 +179,7 @@ pub(crate) fn read(text: &str) -> Result<Pattern, String> {
 fn field(word: &str) -> Result<Field, String> {
     let found = FIELDS.iter().find(|(name, _)| *name == word).map(|(_, field)| *field);
     found.ok_or_else(|| {
-        format!("`{word}` is no part of a segment; allowed: ack, sack, win, mss, wscale, sackOK, TS, ecn, without")
+        format!("`{word}` is not part of a segment; allowed are ack, sack, win, mss, wscale, sackOK, TS, ecn, without")
     })
 }
 
@@ -285,7 +285,7 @@ mod tests {
             (". 1:1(0) ack 1 ecn yes", "ecn `yes`: must be none, ect0, ect1 or ce"),
             (
                 ". 1:1(0) ack 1 urg",
-                "`urg` is no part of a segment; allowed: ack, sack, win, mss, wscale, sackOK, TS, ecn, without",
+                "`urg` is not part of a segment; allowed are ack, sack, win, mss, wscale, sackOK, TS, ecn, without",
             ),
         ] {
             assert_eq!(read(text).unwrap_err(), error, "{text}");

@@ -1,6 +1,6 @@
 //! Reads a script, line by line.
 
-use reknit_config::{did_you_mean, read};
+use reknit_config::{did_you_mean, read, unknown};
 use reknit_tcp::Config;
 use reknit_units::Duration;
 
@@ -10,6 +10,9 @@ use crate::{CALLS, Call, Event, Line, STATES, Script, ScriptError, Value, Variab
 /// What can begin an event.
 const EVENTS: &str = "`>` (the connection sends), `<` (the peer sends), a call (listen, connect, write, read, close, \
                       abort), `check` or `nothing`";
+
+/// The units of times.
+const UNITS: [&str; 5] = ["ns", "us", "ms", "s", "min"];
 
 /// The phases of loss recovery.
 const PHASES: [&str; 4] = ["open", "disorder", "recovery", "loss"];
@@ -91,10 +94,9 @@ fn read_options(file: &str, options: &[(usize, String)]) -> Result<Config, Scrip
 
 /// The time and the event of a line.
 fn read_event(line: &str, before: Duration) -> Result<(Duration, Event), String> {
-    let (first, rest) = line.split_once(char::is_whitespace).unwrap_or((line, ""));
-    let has_time = first.strip_prefix('+').unwrap_or(first).starts_with(|c: char| c.is_ascii_digit());
-    if !has_time {
-        return Ok((before, read_action(line)?));
+    let (first, rest) = split_time(line);
+    if first.is_empty() {
+        return Ok((before, read_action(rest)?));
     }
     let relative = first.strip_prefix('+');
     let time: Duration = relative.unwrap_or(first).parse().map_err(|error| format!("time {error}"))?;
@@ -103,6 +105,22 @@ fn read_event(line: &str, before: Duration) -> Result<(Duration, Event), String>
         return Err(format!("time {} lies before {}, the time of the line before", time_text(at), time_text(before)));
     }
     Ok((at, read_action(rest.trim())?))
+}
+
+/// The time of a line, which may have a space before its unit, and the rest. The time is empty if there is none.
+pub(crate) fn split_time(line: &str) -> (&str, &str) {
+    let has_time = line.strip_prefix('+').unwrap_or(line).starts_with(|c: char| c.is_ascii_digit());
+    if !has_time {
+        return ("", line);
+    }
+    let end = |text: &str| text.find(char::is_whitespace).unwrap_or(text.len());
+    let number = end(line);
+    let space = line[number..].len() - line[number..].trim_start().len();
+    let unit = &line[number + space..];
+    let unit = &unit[..end(unit)];
+    let is_bare = line[..number].ends_with(|c: char| c.is_ascii_digit() || c == '.');
+    let end = if is_bare && UNITS.contains(&unit) { number + space + unit.len() } else { number };
+    (&line[..end], line[end..].trim_start())
 }
 
 fn read_action(text: &str) -> Result<Event, String> {
@@ -122,7 +140,9 @@ fn read_action(text: &str) -> Result<Event, String> {
         _ if CALLS.contains(&word) => read_call(word, rest).map(Event::Call),
         _ => {
             let known = CALLS.iter().copied().chain(["check", "nothing"]);
-            Err(format!("`{text}` is no event; an event begins with {EVENTS}{}", did_you_mean(word, known)))
+            let near = did_you_mean(word, known);
+            let then = if near.is_empty() { "; an" } else { " An" };
+            Err(format!("`{text}` is not an event{near}{then} event begins with {EVENTS}"))
         }
     }
 }
@@ -145,7 +165,8 @@ fn read_check(text: &str) -> Result<Event, String> {
     let known = Variable::ALL.iter().map(|(name, _)| *name);
     let Some((_, variable)) = Variable::ALL.iter().find(|(known, _)| *known == name) else {
         let all: Vec<&str> = known.clone().collect();
-        return Err(format!("check `{name}`: must be {}{}", all.join(", "), did_you_mean(name, known)));
+        let all = unknown(&format!("check `{name}`: unknown variable"), name, &all);
+        return Err(all);
     };
     Ok(Event::Check(*variable, read_value(*variable, value.trim()).map_err(|error| format!("check {name} {error}"))?))
 }
@@ -176,7 +197,7 @@ mod tests {
 
     #[test]
     fn times_are_absolute_relative_or_the_same() {
-        let script = parse("a/b.script", "# what\n\n10ms listen\n close\n+5ms abort\n1.5s nothing\n").unwrap();
+        let script = parse("a/b.script", "# what\n\n10 ms listen\n close\n+5 ms abort\n1.5s nothing\n").unwrap();
         let times: Vec<u64> = script.lines.iter().map(|line| line.at.as_millis()).collect();
         assert_eq!((script.name.as_str(), times), ("b", vec![10, 10, 15, 1500]));
         assert_eq!((script.about, script.lines[0].number), (vec!["what".to_owned()], 3));
@@ -195,12 +216,17 @@ mod tests {
     #[test]
     fn errors_name_the_line_and_what_is_allowed() {
         for (text, expected) in [
-            ("connect\n5ms conect\n", "x.script:2: `conect` is no event"),
+            (
+                "connect\n5ms conect\n",
+                "x.script:2: `conect` is not an event; did you mean `connect`? An event begins with",
+            ),
             ("10ms connect\n5ms close\n", "x.script:2: time 5ms lies before 10ms"),
             ("5 connect\n", "x.script:1: time `5` is not a duration"),
+            ("5 ms\n", "x.script:1: `` is not an event"),
+            ("5 hours close\n", "x.script:1: time `5` is not a duration"),
             ("write lots\n", "x.script:1: write `lots`: must be a number of bytes"),
             ("close now\n", "x.script:1: close takes no argument, not `now`"),
-            ("check cwn 5\n", "x.script:1: check `cwn`: must be state, cwnd"),
+            ("check cwn 5\n", "x.script:1: check `cwn`: unknown variable; did you mean `cwnd`"),
             ("check state open\n", "x.script:1: check state `open`: must be listen, syn-sent"),
             ("check cwnd many\n", "x.script:1: check cwnd `many`: must be a number of bytes"),
             ("connect\nvariant sack\n", "x.script:2: options and the variant stand before the first event"),

@@ -127,7 +127,7 @@ fn step(
             subject.deliver(segment)?;
         }
         Event::Call(call) => {
-            transcript.push(format!("{:>10}   {call:?}", time_text(at)));
+            transcript.push(format!("{:>10}   {call}", time_text(at)));
             subject.call(*call)?;
         }
         Event::Check(variable, expected) => match subject.value(*variable, *expected)? {

@@ -5,6 +5,7 @@ use std::collections::VecDeque;
 use reknit_units::Duration;
 
 use crate::notation::{Fields, with};
+use crate::parse::split_time;
 use crate::run::{Subject, time_text};
 use crate::{Engine, Event, ScriptError, parse};
 
@@ -36,8 +37,7 @@ pub fn update(file: &str, text: &str) -> Result<String, ScriptError> {
         writer.flush(&mut engine, line.at).map_err(failed)?;
         writer.lines.append(&mut comments);
         let event = source.trim();
-        let event =
-            if has_time(event) { event.split_once(char::is_whitespace).map_or("", |(_, rest)| rest) } else { event };
+        let (_, event) = split_time(event);
         writer.write(line.at, event.trim());
         match &line.event {
             Event::Gets(segment) => engine.deliver(segment).map_err(failed)?,
@@ -51,7 +51,9 @@ pub fn update(file: &str, text: &str) -> Result<String, ScriptError> {
     if writer.now.is_none() {
         return Err(refuse(
             1,
-            "every line is a segment that the connection sends, and it sends none; add a call".to_owned(),
+            "the script contains only segments that the connection should send, so nothing makes it send any; add a call such as \
+             `connect`"
+                .to_owned(),
         ));
     }
     writer.lines.append(&mut comments);
@@ -84,11 +86,6 @@ impl Writer {
         let indent = if event.starts_with(['<', '>']) { "" } else { "  " };
         self.lines.push(format!("{time:<8} {indent}{event}"));
     }
-}
-
-/// True if the line begins with a time.
-fn has_time(source: &str) -> bool {
-    source.trim_start().trim_start_matches('+').starts_with(|c: char| c.is_ascii_digit())
 }
 
 fn without(absent: Fields) -> String {

@@ -30,13 +30,13 @@ pub enum Error {
     #[error("{0} is not an address of this stack; it has {1}")]
     NotLocal(SocketAddr, String),
     /// The address cannot be connected to.
-    #[error("{0} cannot be connected to; the address must be that of a host, and the port at least 1")]
+    #[error("cannot connect to {0}; the address must be that of a host, and the port at least 1")]
     NoDestination(SocketAddr),
     /// The address is one of this host; there is no loopback.
-    #[error("{0} cannot be connected to: it is an address of this stack itself")]
+    #[error("cannot connect to {0}: it is an address of this stack itself")]
     Own(SocketAddr),
     /// There is no local address of the same family.
-    #[error("{0} cannot be connected to: there is no IPv{family} address to connect from", family = family(.0))]
+    #[error("cannot connect to {0}: there is no IPv{family} address to connect from", family = family(.0))]
     NoFamily(SocketAddr),
     /// All ports to this address are in use.
     #[error("all ports for connections to {0} are in use; close some of them, or connect from another address")]
@@ -57,7 +57,7 @@ pub enum Error {
     #[error("the stack does not forward; set `most_requests`")]
     NoForwarding,
     /// The stack has as many sockets as it may have.
-    #[error("the stack has {0} sockets, its limit")]
+    #[error("the stack has reached its limit of {0} sockets")]
     Full(usize),
     /// An option is not valid.
     #[error(transparent)]

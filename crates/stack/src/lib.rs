@@ -17,7 +17,7 @@
 //!   `bindings` shows which socket listens where.
 //! * [`Stack`] combines them, in `stack/`.
 //!
-//! # Two hosts by hand
+//! # Example: two hosts
 //!
 //! A packet takes 10 ms. If none arrives, a host must be called at [`Stack::deadline`].
 //!

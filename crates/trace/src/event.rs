@@ -1,6 +1,6 @@
 //! Verdicts on single packets, and incidents of connections.
 
-use reknit_units::{Duration, Instant};
+use reknit_units::{Duration, Instant, grouped};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -114,37 +114,42 @@ impl Incident {
     /// In words. `times`: how often it happened; the others are sums.
     pub fn text(self, times: u64, packets: u64, bytes: u64, lasted_s: f64) -> String {
         let lasted = if lasted_s < 10.0 { format!("{lasted_s:.2} s") } else { format!("{lasted_s:.0} s") };
-        let many = |n: u64, what: &str| format!("{n} {what}{}", if n == 1 { "" } else { "s" });
+        let many = |n: u64, what: &str| format!("{} {what}{}", grouped(n), if n == 1 { "" } else { "s" });
+        let unanswered = |n: u64, what: &str| format!("{} in {lasted} had no answer", many(n, what));
         match self {
             Incident::NeverRepaired if packets > 0 => {
-                let of = many(packets, "packet");
-                format!(
-                    "{of} with {bytes} bytes {} lost and never sent again; what came later waited {lasted}",
-                    was(packets)
-                )
+                let (of, bytes, were) = (many(packets, "packet"), many(bytes, "byte"), was(packets));
+                let them = if packets == 1 { "it" } else { "them" };
+                format!("{of} ({bytes}) {were} lost and never retransmitted; later data waited {lasted} for {them}")
             }
             Incident::NeverRepaired => {
-                format!("{bytes} bytes never arrived here; the connection waited {lasted} for them")
+                format!(
+                    "{} {} never captured; the connection waited {lasted} for them",
+                    many(bytes, "byte"),
+                    was(bytes)
+                )
             }
-            Incident::NotCaptured => format!("{bytes} bytes were acknowledged, but are not in the capture"),
+            Incident::NotCaptured => format!("{} acknowledged, but not in the capture", many(bytes, "byte")),
             Incident::WindowClosed => {
-                let probed =
-                    if packets > 0 { format!(", and was probed {}", many(packets, "time")) } else { String::new() };
-                format!("the receiver's window was closed {}, for {lasted}{probed}", many(times, "time"))
+                let probed = match packets {
+                    0 => String::new(),
+                    _ => format!("; the sender sent {}", many(packets, "window probe")),
+                };
+                format!("the receive window was zero {}, for {lasted} in all{probed}", many(times, "time"))
             }
-            Incident::KeepAlives => format!("{} in {lasted} had no answer", many(packets, "keep-alive")),
+            Incident::KeepAlives => unanswered(packets, "keep-alive"),
             Incident::NoAnswer if packets == 0 => format!("nothing was acknowledged for {lasted}, until the end"),
-            Incident::NoAnswer => format!("{} in {lasted} had no answer", many(packets, "retransmission")),
+            Incident::NoAnswer => unanswered(packets, "retransmission"),
             Incident::NoAnswerToFullSegments => {
                 let of = many(packets, "retransmission");
-                format!("{of} of full-sized segments in {lasted} had no answer, though smaller ones had arrived")
+                format!("{of} of full-sized segments in {lasted} had no answer, although smaller ones got through")
             }
             Incident::Timeouts => {
-                format!("nothing was acknowledged for {lasted}, in which {} sent", sent(packets))
+                format!("nothing was acknowledged for {lasted}, while {} sent", sent(packets))
             }
-            Incident::Silence => format!("nothing was acknowledged for {lasted}, though nothing was sent again"),
-            Incident::NoAnswerToSyn => format!("{} in {lasted} had no answer", many(packets, "SYN")),
-            Incident::SlowOpening => format!("the connection opened after {lasted} and {}", many(packets, "SYN")),
+            Incident::Silence => format!("nothing was acknowledged for {lasted}, and nothing was retransmitted"),
+            Incident::NoAnswerToSyn => unanswered(packets, "SYN"),
+            Incident::SlowOpening => format!("the connection took {lasted} and {} to open", many(packets, "SYN")),
             Incident::Refused => "the connection was refused".to_owned(),
             Incident::Reset => "the sender reset the connection".to_owned(),
             Incident::ResetByReceiver => "the receiver reset the connection".to_owned(),
@@ -214,10 +219,12 @@ impl Reason {
             Reason::NoDuplicateReports => "the receiver does not report duplicates",
             Reason::SeveralTransmissions => "the data was sent more than twice",
             Reason::Forgotten => "the data was acknowledged long ago",
-            Reason::NotAcknowledged => "the receiver did not acknowledge the data, though it had passed here",
-            Reason::CaptureEnds => "the capture ends",
+            Reason::NotAcknowledged => {
+                "the receiver did not acknowledge the data, although it had passed the point of capture"
+            }
+            Reason::CaptureEnds => "the capture ends too early",
             Reason::BeforeCapture => "the data may have been sent before the capture began",
-            Reason::CaptureLoss => "the capture lacks packets",
+            Reason::CaptureLoss => "packets are missing from the capture",
         }
     }
 }
@@ -230,7 +237,7 @@ fn sent(retransmissions: u64) -> String {
     if retransmissions == 1 {
         "1 retransmission was".to_owned()
     } else {
-        format!("{retransmissions} retransmissions were")
+        format!("{} retransmissions were", grouped(retransmissions))
     }
 }
 

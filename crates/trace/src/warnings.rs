@@ -1,19 +1,22 @@
 //! What is missing or odd in a capture.
 
+use reknit_units::grouped;
+
 use crate::Analyzer;
 use crate::packet::{self, Skipped};
+use crate::streams::MOST_STREAMS;
 
 /// What is missing or odd. `missed`: bytes that were acknowledged but never captured; `copies`: packets that were captured more
 /// than once.
 pub(crate) fn warnings(analyzer: &Analyzer, missed: u64, copies: u64) -> Vec<String> {
     let mut warnings = Vec::new();
     if let Some(damage) = &analyzer.damage {
-        warnings.push(format!("reading ended early, the result is partial: {damage}"));
+        warnings.push(format!("the file is damaged, so only the part before the damage was read: {damage}"));
     }
     let mut note = |count: u64, what: &str| {
         if count > 0 {
             let (packets, are) = if count == 1 { ("packet", "is") } else { ("packets", "are") };
-            warnings.push(format!("{count} {packets} {are} {what}"));
+            warnings.push(format!("{} {packets} {are} {what}", grouped(count)));
         }
     };
     let reader = &analyzer.reader;
@@ -23,20 +26,26 @@ pub(crate) fn warnings(analyzer: &Analyzer, missed: u64, copies: u64) -> Vec<Str
     }
     note(
         reader.count(Skipped::TooShort),
-        "left out: cut off before the end of the TCP header; capture at least 128 bytes",
+        "left out: truncated before the end of the TCP header; capture at least 128 bytes",
     );
-    note(reader.count(Skipped::Fragment), "left out: fragments of IP packets, of which others are missing");
-    note(reader.count(Skipped::Malformed), "left out: lengths in the headers contradict each other");
-    note(analyzer.cut, "cut off inside the TCP options; capture at least 128 bytes (tcpdump -s 128)");
-    note(copies, "left out: captured before, on another interface, by a mirror port or on the other side of a router");
+    note(reader.count(Skipped::Fragment), "left out: IP fragments of packets that were not captured completely");
+    note(reader.count(Skipped::Malformed), "left out: the lengths in their headers contradict each other");
+    note(analyzer.cut, "truncated inside the TCP options; capture at least 128 bytes (tcpdump -s 128)");
+    note(copies, "left out: copies, captured on another interface, by a mirror port or on the other side of a router");
     note(analyzer.timeless, "without a time");
     note(analyzer.backwards, "earlier than the packet before: the clock was set back, or files were merged");
-    note(analyzer.streams.left_out, "left out: they belong to connections beyond the limit");
+    note(
+        analyzer.streams.left_out,
+        &format!("left out: they belong to connections beyond the limit of {}", grouped(MOST_STREAMS as u64)),
+    );
     if analyzer.streams.was_short {
         warnings.push("too many packets were in flight at once to remember all; some verdicts are missing".to_owned());
     }
     if missed > 0 {
-        warnings.push(format!("{missed} bytes were acknowledged, but never captured: the capture lost packets"));
+        let missed = grouped(missed);
+        warnings.push(format!(
+            "{missed} bytes were acknowledged, but never captured: packets are missing from the capture"
+        ));
     }
     warnings
 }

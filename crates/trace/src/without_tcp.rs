@@ -1,5 +1,7 @@
 //! What to say about a capture without TCP.
 
+use reknit_units::grouped;
+
 use crate::Analysis;
 use crate::packet::LeftOut;
 
@@ -19,15 +21,19 @@ impl Analysis {
             return Ok(());
         }
         let (file, packets) = (&self.file, self.packets);
-        let partial = self.warnings.iter().find(|warning| warning.contains("partial"));
+        let partial = self.warnings.iter().find(|warning| warning.contains("damaged"));
         let partial = partial.map_or(String::new(), |warning| format!("; {warning}"));
         if packets == 0 {
-            return Err(format!("{file}: it has no packets{partial}"));
+            return Err(format!("{file}: contains no packets{partial}"));
         }
         let kinds: Vec<String> = self.left_out.iter().take(MOST_KINDS).map(LeftOut::to_string).collect();
         let more = if self.left_out.len() > MOST_KINDS { " and others" } else { "" };
         let hint = hint(&self.left_out);
-        Err(format!("{file}: none of its {packets} packets is TCP: {}{more}{partial}{hint}", kinds.join(", ")))
+        Err(format!(
+            "{file}: none of its {} packets is TCP: {}{more}{partial}{hint}",
+            grouped(packets),
+            kinds.join(", ")
+        ))
     }
 }
 
@@ -42,7 +48,7 @@ fn hint(left_out: &[LeftOut]) -> String {
     if what == ANY_WIRELESS {
         return "; capture on the interface of a station or access point, which sees them decrypted".to_owned();
     }
-    if what.starts_with("cut-off") {
+    if what.starts_with("truncated") {
         return "; capture at least 128 bytes of each packet (tcpdump -s 128)".to_owned();
     }
     if what.starts_with("link type") {
@@ -51,9 +57,17 @@ fn hint(left_out: &[LeftOut]) -> String {
     format!("; {both}, for any protocol over IP")
 }
 
+impl LeftOut {
+    /// After "packets": `of QUIC`, `with truncated headers`.
+    pub fn phrase(&self) -> String {
+        let is_defect = ["headers", "lengths"].iter().any(|what| self.what.ends_with(what));
+        format!("{} {}", if is_defect { "with" } else { "of" }, self.what)
+    }
+}
+
 impl std::fmt::Display for LeftOut {
     /// `212 of QUIC`.
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "{} of {}", self.packets, self.what)
+        write!(f, "{} {}", grouped(self.packets), self.phrase())
     }
 }

@@ -97,7 +97,7 @@ fn says_nothing(wire: &Wire, left_out: &str) {
     assert_eq!(
         twice.warnings,
         [format!(
-            "{left_out} packets are left out: captured before, on another interface, by a mirror port or on the other side of a router"
+            "{left_out} packets are left out: copies, captured on another interface, by a mirror port or on the other side of a router"
         )]
     );
     let [direction] = &twice.directions[..] else { panic!("{twice:?}") };

@@ -134,9 +134,8 @@ fn what_is_no_capture_is_refused() {
     let message = |file: &[u8]| analyze(file).unwrap_err().to_string();
     assert!(message(b"").starts_with("is empty"));
     assert!(
-        message(b"GIF89a............................").contains(
-            "is not a capture: begins with [47, 49, 46, 38]; allowed are pcap and pcapng, plain or compressed"
-        )
+        message(b"GIF89a............................")
+            .contains("not a capture (begins with 47 49 46 38); supported are pcap and pcapng, plain or compressed")
     );
     assert!(message(&gzip(b"hello")).contains("allowed are"));
     assert!(message(&[0x28, 0xb5, 0x2f, 0xfd, 0xff, 0xff]).contains("zstd"));
@@ -151,7 +150,7 @@ fn a_capture_that_is_cut_anywhere_gives_what_comes_before() {
             let Ok(analysis) = analyze(&file[..cut]) else { continue };
             assert!(analysis.packets >= last && analysis.packets <= whole, "{cut}");
             last = analysis.packets;
-            for warning in analysis.warnings.iter().filter(|warning| warning.contains("reading ended early")) {
+            for warning in analysis.warnings.iter().filter(|warning| warning.contains("the file is damaged")) {
                 let next = format!("packet {} at byte ", analysis.packets + 1);
                 assert!(warning.contains(&next), "{warning}");
             }
@@ -161,7 +160,7 @@ fn a_capture_that_is_cut_anywhere_gives_what_comes_before() {
     for compressed in [gzip(&pcapng()), compress_to_vec(&pcap(false, false)[..], CompressionLevel::Fastest)] {
         for cut in 0..compressed.len() {
             let Ok(analysis) = analyze(&compressed[..cut]) else { continue };
-            let is_partial = analysis.warnings.iter().any(|warning| warning.contains("reading ended early"));
+            let is_partial = analysis.warnings.iter().any(|warning| warning.contains("the file is damaged"));
             assert!(is_partial || analysis.packets == whole, "{cut} of {}: {analysis:?}", compressed.len());
         }
     }

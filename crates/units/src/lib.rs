@@ -10,6 +10,7 @@
 //! gives a [`UnitError`] that states what is allowed.
 
 mod capacity;
+mod grouped;
 mod quantity;
 mod rate;
 #[cfg(feature = "schemars")]
@@ -19,6 +20,7 @@ mod size;
 mod time;
 
 pub use capacity::Capacity;
+pub use grouped::grouped;
 pub use quantity::UnitError;
 pub use rate::Rate;
 pub use share::Share;

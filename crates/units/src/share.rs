@@ -37,7 +37,9 @@ impl FromStr for Share {
             None => (trimmed, 1.0),
         };
         let value = number.parse::<f64>().ok().and_then(|n| Share::new(n / scale));
-        value.ok_or_else(|| format!("`{text}` is not a share; write a number from 0 to 1, or per cent such as `1 %`"))
+        value.ok_or_else(|| {
+            format!("`{text}` is not a probability; write a number from 0 to 1, or a percentage such as `1 %`")
+        })
     }
 }
 
@@ -68,7 +70,7 @@ impl<'de> Deserialize<'de> for Share {
             type Value = Share;
 
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("a share from 0 to 1, or per cent such as \"1 %\"")
+                f.write_str("a probability from 0 to 1, or a percentage such as \"1 %\"")
             }
 
             fn visit_str<E: Error>(self, text: &str) -> Result<Share, E> {

@@ -330,7 +330,7 @@ composition! {
             PerSack(limited_transmit::PerSackConfig),
             /// New data for everything that has left the network, until the pipe reaches cwnd.
             Pipe(limited_transmit::PipeLimitConfig),
-            /// As `pipe`; as long as no segment arrives late, segments leave in pairs as those of Linux do.
+            /// New data for everything that has left the network; while nothing arrives late, segments are sent in pairs, as Linux does.
             Pairs(limited_transmit::PairsConfig),
             /// A threshold of a fraction of the outstanding data, and new data until it is reached (TCP-NCR).
             Ncr(ncr::NcrConfig),

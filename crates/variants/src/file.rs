@@ -98,15 +98,15 @@ impl Custom {
         }
         composition.settle();
         match table.keys().next() {
-            Some(key) => Err(KeyError::new(key, format!("unknown key; allowed are {}", allowed_keys()))),
+            Some(key) => Err(KeyError::new(key, reknit_config::unknown("unknown key", key, &allowed_keys()))),
             None => Ok(Custom { name, base, summary, composition, warnings: Vec::new(), table }),
         }
     }
 }
 
-fn allowed_keys() -> String {
+fn allowed_keys() -> Vec<&'static str> {
     let seams = Seam::ALL.iter().map(|seam| seam.key());
-    ["name", "base", "summary", "timestamps", "sack"].into_iter().chain(seams).collect::<Vec<_>>().join(", ")
+    ["name", "base", "summary", "timestamps", "sack"].into_iter().chain(seams).collect()
 }
 
 /// Names are used in lists and file names, together with those of the built-in variants.
@@ -119,7 +119,8 @@ fn name(given: Option<String>) -> Result<String, KeyError> {
         return refuse(format!("invalid variant name `{name}`; allowed are {ALLOWED}"));
     }
     match registry::find(&name) {
-        Ok(variant) => refuse(format!("`{name}` is the built-in variant {}; choose another name", variant.name)),
+        Ok(variant) if variant.name == name => refuse(format!("`{name}` is a built-in variant; choose another name")),
+        Ok(variant) => refuse(format!("`{name}` is the built-in variant `{}`; choose another name", variant.name)),
         Err(_) => Ok(name),
     }
 }

@@ -41,6 +41,6 @@ pub mod wait;
 
 pub use composition::Composition;
 pub use file::Custom;
-pub use registry::{FAMILIES, Family, UnknownVariant, VARIANTS, find};
+pub use registry::{FAMILIES, Family, UnknownVariant, VARIANTS, find, hint};
 pub use schema::schema;
 pub use variant::{Side, Status, Variant};

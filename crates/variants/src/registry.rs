@@ -36,7 +36,7 @@ pub static FAMILIES: [Family; 10] = [
     Family { key: "linux", title: "behave as an operating system does", variants: linux::VARIANTS },
     Family { key: "receiver", title: "hide reordering at the receiver", variants: receiver::VARIANTS },
     Family { key: "reknit", title: "learn how late segments arrive, and wait that long", variants: reknit::VARIANTS },
-    Family { key: "limit", title: "an upper bound, in simulation only", variants: limit::VARIANTS },
+    Family { key: "limit", title: "a reference, in simulation only", variants: limit::VARIANTS },
 ];
 
 /// All variants, in the order in which they are listed.
@@ -72,10 +72,17 @@ impl fmt::Display for Family {
 
 /// An unknown variant name.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
-#[error("unknown variant `{name}`; `reknit variants` lists all{}", reknit_config::did_you_mean(.name, VARIANTS.iter().map(|v| v.name)))]
+#[error("unknown variant `{name}`{}", hint(.name, &mut std::iter::empty()))]
 pub struct UnknownVariant {
     /// The name that was requested.
     pub name: String,
+}
+
+/// What to say about a variant that is not known: names that are similar to `name`, also of the user's `own` variants, and
+/// where all names are.
+pub fn hint<'a>(name: &str, own: &mut dyn Iterator<Item = &'a str>) -> String {
+    let near = reknit_config::did_you_mean(name, VARIANTS.iter().map(|variant| variant.name).chain(own));
+    format!("{near}{} `reknit variants` lists all", if near.is_empty() { ";" } else { "" })
 }
 
 /// The variant called `name`; case is ignored.

@@ -59,7 +59,7 @@ impl<C: Choice> Slot for C {
             Value::Array(_) => {
                 return Err(refuse(format!("exactly one algorithm fills this seam; write one table [{seam}]")));
             }
-            other => return Err(refuse(format!("expected a table [{seam}], not {}", other.type_str()))),
+            other => return Err(refuse(format!("must be a table [{seam}], not {}", reknit_config::shown(&other)))),
         };
         *self = read(table, &self.parts()).map_err(|error| error.inside(seam.key()))?;
         Ok(())
@@ -107,23 +107,27 @@ fn part<C: Choice>(choice: &C) -> Part {
 /// name, if there is one.
 fn read<C: Choice>(mut table: Table, current: &[Part]) -> Result<C, KeyError> {
     let known = parameter::descriptions::<C>();
-    let names = || known.iter().map(|known| known.name.as_str()).collect::<Vec<_>>().join(", ");
+    let names = || known.iter().map(|known| known.name.as_str()).collect::<Vec<_>>();
     let algorithm = match (table.remove("algorithm"), current) {
         (Some(Value::String(name)), _) => name,
         (Some(other), _) => {
-            return Err(KeyError::new("algorithm", format!("expected a name, not {}", other.type_str())));
+            return Err(KeyError::new("algorithm", format!("must be a name, not {}", reknit_config::shown(&other))));
         }
         (None, [only]) => only.algorithm.clone(),
-        (None, _) => return Err(KeyError::new("algorithm", format!("missing; allowed are {}", names()))),
+        (None, _) => return Err(KeyError::new("algorithm", format!("missing; allowed are {}", names().join(", ")))),
     };
     let Some(description) = known.iter().find(|known| known.name == algorithm) else {
-        let message = format!("unknown algorithm `{algorithm}`; allowed are {}", names());
-        return Err(KeyError::new("algorithm", message));
+        let what = format!("unknown algorithm `{algorithm}`");
+        return Err(KeyError::new("algorithm", reknit_config::unknown(&what, &algorithm, &names())));
     };
     let allowed: Vec<&str> = description.parameters.iter().map(|parameter| parameter.name.as_str()).collect();
     if let Some(key) = table.keys().find(|key| !allowed.contains(&key.as_str())) {
-        let allowed = if allowed.is_empty() { "no parameters".to_owned() } else { allowed.join(", ") };
-        return Err(KeyError::new(key, format!("unknown key; `{algorithm}` has {allowed}")));
+        let message = if allowed.is_empty() {
+            format!("unknown key; `{algorithm}` has no parameters")
+        } else {
+            reknit_config::unknown(&format!("`{algorithm}` has no such parameter"), key, &allowed)
+        };
+        return Err(KeyError::new(key, message));
     }
     parameter::check(&description.parameters, &table)?;
     let start = current.iter().find(|part| part.algorithm == algorithm);

@@ -26,7 +26,7 @@ fn index(generated: &str) -> String {
     let mut text = format!(
         "# Algorithms\n\n{generated}\n\nA variant is the TCP of one end of a connection: a named combination of algorithms. \
          There are {} variants, grouped into families by what they do about reordering. To begin, compare `sack`, `linux`, \
-         `bbr`, `pr` and `reknit`; `oracle` is the upper bound. Users can [define their own variants](../variants.md) in \
+         `bbr`, `pr` and `reknit`; `oracle` is the reference. Users can [define their own variants](../variants.md) in \
          files.\n\n\
          *The survey* is Leung, Li, Yang: An Overview of Packet Reordering in TCP, IEEE TPDS 18(4), 2007. *RR-TCP* is \
          Zhang, Karp, Floyd, Peterson: RR-TCP: A Reordering-Robust TCP with DSACK, ICSI TR-02-006, 2002. The pages of \
@@ -69,7 +69,8 @@ fn page(variant: &Variant, hooks: &[Hook], generated: &str) -> String {
         let _ = write!(text, "\n{block}\n");
     }
     text.push_str(
-        "\n## Parts\n\nA seam is a decision that an algorithm makes. `*` marks what differs from `sack`.\n\n\
+        "\n## Parts\n\nA variant consists of one algorithm for each *seam*, a decision that a TCP has to make. `*` marks the seams at which it \
+         differs from `sack`.\n\n\
          | | seam | algorithm |\n|---|---|---|\n",
     );
     for (seam, part) in parts_by_seam(&composition) {
@@ -94,7 +95,7 @@ fn page(variant: &Variant, hooks: &[Hook], generated: &str) -> String {
     }
     let _ = write!(
         text,
-        "\n`reknit variants {name} --toml` prints all of this as a [variant file](../variants.md), a start for your own.\n"
+        "\n`reknit variants {name} --toml` prints all of this as a [variant file](../variants.md), which you can edit to make your own.\n"
     );
     text
 }

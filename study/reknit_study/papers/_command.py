@@ -86,7 +86,8 @@ def _parser() -> argparse.ArgumentParser:
         "what",
         nargs="*",
         metavar="PAPER [EXPERIMENT ...]",
-        help="a paper, and some of its experiments; 'list' lists them, 'stability' compares four sets of seeds",
+        help="a paper, and some of its experiments [default: all papers, with shortened experiments]; 'list' lists them and "
+        "what they cost, 'stability' checks whether outcomes depend on the seeds, with four sets of them",
     )
     tier = parser.add_mutually_exclusive_group()
     tier.add_argument("--quick", action="store_true", help="a few short experiments of each paper, in minutes")
@@ -94,10 +95,10 @@ def _parser() -> argparse.ArgumentParser:
         "--full", action="store_true", help="durations, seeds and points as published; 'list' shows the cost"
     )
     parser.add_argument(
-        "--store", type=Path, default=Path("out/papers"), metavar="DIR", help="save finished runs here [%(default)s]"
+        "--store", type=Path, default=Path("out/papers"), metavar="DIR", help="save finished runs here [default: %(default)s]"
     )
     parser.add_argument(
-        "--out", type=Path, default=Path("out/papers.html"), metavar="FILE", help="the report [%(default)s]"
+        "--out", type=Path, default=Path("out/papers.html"), metavar="FILE", help="the report [default: %(default)s]"
     )
     parser.add_argument(
         "--summary", type=Path, metavar="DIR", help="also write a summary in Markdown and a few figures here"
@@ -107,16 +108,16 @@ def _parser() -> argparse.ArgumentParser:
         type=_names,
         default=[],
         metavar="LIST",
-        help="run these papers and experiments, separated by commas, as with --full, and the others not",
+        help="run these papers and experiments (separated by commas) as with --full, and the others as usual",
     )
     parser.add_argument(
         "--more-seeds",
         type=_names,
         metavar="LIST",
-        help="where an outcome depends on the choice of seeds, add seeds only for these papers and experiments, "
-        "separated by commas, or for 'none' [all]",
+        help="add seeds where an outcome depends on them: only for these papers and experiments (separated by commas), "
+        "or 'none' [default: all]",
     )
-    parser.add_argument("--first-seed", type=int, default=1, metavar="N", help="seeds are N, N + 1, ... [%(default)s]")
+    parser.add_argument("--first-seed", type=int, default=1, metavar="N", help="seeds are N, N + 1, ... [default: %(default)s]")
     return parser
 
 
@@ -140,6 +141,8 @@ def _run(asked: argparse.Namespace) -> int:
     chosen = [experiment.id for experiment in _chosen(asked.what, tier)]
     _check_names(asked)
     _check_files(asked)
+    many = f"{len(chosen)} experiment{'s' if len(chosen) > 1 else ''}"
+    print(f"rerunning {many}; finished runs are kept in {asked.store}, so it can be stopped and resumed", file=sys.stderr)
     began = time.monotonic()
     with _lab(asked, tier, asked.full_for) as lab:
         verdicts = _stability.decided(lab, chosen)
@@ -150,7 +153,7 @@ def _run(asked: argparse.Namespace) -> int:
         if asked.summary is not None:
             reduced = _stability.decided(_lab(asked, tier, (), lab.executor), chosen) if asked.full_for else []
             _summary.write(asked.summary, lab, results, shown, overview, reduced)
-    _tell(f"{len(chosen)} experiment{'s' if len(chosen) > 1 else ''} in {time.monotonic() - began:.0f} s", last=True)
+    _tell(f"{many} in {time.monotonic() - began:.0f} s", last=True)
     print(_scores.summary(shown))
     print(f"report: {asked.out}")
     return OK

@@ -21,7 +21,7 @@ pub(super) fn write(to: &Path, capture: &Path, analysis: &Analysis, events: Even
             to.display()
         ));
     }
-    let failed = |error: io::Error| Failure::of_file(to.display(), &error);
+    let failed = |error: io::Error| Failure::of_option("--annotate", to, &error);
     let mut copy = Copy::create(to).map_err(failed)?;
     let replacements = replacements(&events);
     let mut events = events.into_iter().peekable();

@@ -24,7 +24,7 @@ pub(super) fn run(args: &Args) -> Result<bool, Failure> {
     };
     let files = [first, second];
     if files.iter().any(|file| file.as_os_str() == "-") {
-        let why = "--both-ends reads two files, and neither can be standard input; write it to a file first";
+        let why = "--both-ends reads two files, and neither can be standard input; save it to a file first";
         return if args.both_ends { Err(Failure::Usage(why.to_owned())) } else { Ok(false) };
     }
     let readers = [open(first)?, open(second)?];
@@ -34,13 +34,16 @@ pub(super) fn run(args: &Args) -> Result<bool, Failure> {
     let Some(matched) = matched else {
         if args.both_ends || args.same_clock {
             let names = files.map(|file| file.display().to_string());
-            return Err(Failure::Failed(format!("{} and {} have no packet in common", names[0], names[1])));
+            let why = format!("{} and {} have no packet in common", names[0], names[1]);
+            return Err(Failure::Failed(format!("{why}; --separately analyzes each on its own")));
         }
         return Ok(false);
     };
     for (name, is_given) in [("--at", args.at.is_some()), ("--stream", args.stream.is_some())] {
         if is_given {
-            return Err(Failure::Usage(format!("{name} is about one capture; these two are compared (--separately)")));
+            let why =
+                "works on a single capture, but these two are compared; add --separately to analyze each on its own";
+            return Err(Failure::Usage(format!("{name} {why}")));
         }
     }
     let report = matched.report(files.map(|file| file.display().to_string()));
@@ -60,14 +63,14 @@ pub(super) fn run(args: &Args) -> Result<bool, Failure> {
 
 fn write_path(matched: &Matched, to: &Path) -> Result<(), Failure> {
     let path = matched.path(None).map_err(|error| Failure::Failed(format!("--path: {error}")))?;
-    std::fs::write(to, path.toml()).map_err(|error| Failure::of_file(to.display(), &error))
+    output::write_file("--path", to, path.toml())
 }
 
 fn text(report: &BothEnds, screen: Screen) -> String {
     let [first, second] = report.captures.each_ref().map(|capture| visible(&capture.file));
     let flows = how_many(report.flows.len() as u64, "flow");
     let mut text = screen.heading(&format!("{first} and {second}: {flows} passed both points of capture")) + "\n\n";
-    // The flow with most bytes is what matters, unless nothing happened to it.
+    // The flow with the most bytes is what matters, unless nothing happened to it.
     let Some(worst) = report.flows.first() else { return text };
     let lines = [("what", what(worst)), ("path", path(worst)), ("clocks", clocks(report))];
     let lines = lines.map(|(name, line)| (name.to_owned(), line));
@@ -75,9 +78,14 @@ fn text(report: &BothEnds, screen: Screen) -> String {
     text.push('\n');
     text.push_str(&table::render(&columns(&report.flows), screen));
     if report.flows.len() > MOST_ROWS {
-        let _ = writeln!(text, "{} more, with fewer bytes: --json.", report.flows.len() - MOST_ROWS);
+        let _ = writeln!(
+            text,
+            "{} flows with fewer bytes are not shown; --json lists all.",
+            report.flows.len() - MOST_ROWS
+        );
     }
-    let more = "All numbers: --json. Each capture alone: --separately. The path as a file for `reknit compare`: --path FILE.toml.";
+    let more = "--json prints all numbers; --separately analyzes each capture on its own; --path FILE.toml writes the path for `reknit \
+                compare`.";
     text + &table::wrap(more, screen.text_width(), 0) + "\n"
 }
 
@@ -98,7 +106,7 @@ fn what(flow: &FlowReport) -> String {
         let _ = write!(text, "; the network duplicated {}", whole(flow.duplicated));
     }
     if flow.unknown > 0 {
-        let _ = write!(text, "; for {} it is not known, because the other capture is shorter", whole(flow.unknown));
+        let _ = write!(text, "; {} could not be decided, because the other capture is shorter", whole(flow.unknown));
     }
     text
 }
@@ -111,14 +119,14 @@ fn path(flow: &FlowReport) -> String {
     let delay = &flow.delay;
     let mut text = if delay.relative {
         format!(
-            "one-way delay, beyond the shortest: {} ms median, {} ms 99 %, {} ms at most",
+            "one-way delay relative to the shortest: median {} ms, 99 % {} ms, largest {} ms",
             number(delay.p50_ms),
             number(delay.p99_ms),
             number(delay.most_ms)
         )
     } else {
         format!(
-            "one-way delay {} ms at least, {} ms median, {} ms 99 %, {} ms at most",
+            "one-way delay: shortest {} ms, median {} ms, 99 % {} ms, largest {} ms",
             number(delay.least_ms),
             number(delay.p50_ms),
             number(delay.p99_ms),
@@ -146,7 +154,7 @@ fn clocks(report: &BothEnds) -> String {
         return "the same for both captures, as given".to_owned();
     }
     let side = if clock.offset_ms < 0.0 { "behind" } else { "ahead" };
-    let mut text = format!("the second is {} ms {side}", number(clock.offset_ms.abs()));
+    let mut text = format!("the clock of the second capture is {} ms {side}", number(clock.offset_ms.abs()));
     if clock.skew_ppm != 0.0 {
         let _ = write!(text, " in the middle of the capture, and gains {} ppm", number(clock.skew_ppm));
     }
@@ -154,12 +162,14 @@ fn clocks(report: &BothEnds) -> String {
         Some(accuracy) => {
             let _ = write!(
                 text,
-                "; this takes the shortest delays of both directions as equal, so one-way delays are right to {} ms \
+                "; the shortest delays of both directions are assumed to be equal, so one-way delays are accurate to {} ms \
                  (--same-clock if one clock made both captures)",
                 number(accuracy)
             );
         }
-        None => text.push_str("; packets passed in one direction only, so the shortest delay counts as none"),
+        None => {
+            text.push_str("; all packets passed one of the points first, so delays are relative to the shortest one")
+        }
     }
     text
 }

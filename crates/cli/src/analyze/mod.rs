@@ -18,8 +18,9 @@ use reknit_units::Rate;
 
 pub(crate) use self::show::estimated;
 use crate::capture::unreadable;
+use crate::input::{self, Given};
 use crate::table::Screen;
-use crate::{Failure, input, output};
+use crate::{Failure, output};
 
 /// Find lost, late, duplicated and spuriously retransmitted packets in captures
 ///
@@ -44,28 +45,29 @@ pub(crate) struct Args {
     /// Show only this connection, numbered as `tcp.stream` in Wireshark
     #[arg(long, value_name = "N", value_parser = input::whole::<0, { u32::MAX }>, allow_negative_numbers = true)]
     stream: Option<u32>,
-    /// Only connections with an end of this address or network
-    #[arg(long, value_name = "ADDRESS", value_parser = input::network)]
-    host: Option<Network>,
-    /// Only connections with an end of this port
+    /// Only connections with an endpoint at this address or in this network
+    #[arg(long, value_name = "ADDRESS", value_parser = input::given(input::network))]
+    host: Option<Given<Network>>,
+    /// Only connections with an endpoint on this port
     #[arg(long, value_name = "N", value_parser = input::whole::<0, { u16::MAX as u32 }>)]
     port: Option<u32>,
-    /// Only packets from then on: `12.5 s` after the first, or `2026-11-26T14:44:08Z`
-    #[arg(long, value_name = "TIME", value_parser = input::time)]
-    from: Option<Time>,
-    /// Only packets until then
-    #[arg(long, value_name = "TIME", value_parser = input::time)]
-    to: Option<Time>,
-    /// Two captures are of the same packets, even if few of them are in both
+    /// Only packets from this time on: `12.5 s` after the first packet, a date and time such as `2026-11-26T14:44:08Z`, or seconds
+    /// since 1970
+    #[arg(long, value_name = "TIME", value_parser = input::given(input::time))]
+    from: Option<Given<Time>>,
+    /// Only packets up to this time
+    #[arg(long, value_name = "TIME", value_parser = input::given(input::time))]
+    to: Option<Given<Time>>,
+    /// Compare two captures packet by packet even if they have few packets in common
     #[arg(long, conflicts_with = "separately")]
     both_ends: bool,
-    /// Two captures have been made with the same clock, so their times need not be aligned
+    /// Take the timestamps of two captures as they are, because one clock made them
     #[arg(long, conflicts_with = "separately")]
     same_clock: bool,
     /// Analyze each capture alone, even if two have the same packets
     #[arg(long)]
     separately: bool,
-    /// Write the measured path of the worst connection, for `reknit compare --path`
+    /// Write the measured path of the worst connection to this file, for `reknit compare --path`
     #[arg(long, value_name = "FILE.toml")]
     path: Option<PathBuf>,
     /// Write an HTML page with plots; it works offline
@@ -104,7 +106,20 @@ impl Args {
     /// Which packets count.
     fn filter(&self) -> Filter {
         let port = self.port.map(|port| port as u16);
-        Filter { host: self.host, port, from: self.from, to: self.to }
+        let time = |time: &Option<Given<Time>>| time.as_ref().map(|given| given.value);
+        Filter { host: self.host.as_ref().map(|given| given.value), port, from: time(&self.from), to: time(&self.to) }
+    }
+
+    /// The options that restrict what is analyzed, as they were written.
+    fn filter_text(&self) -> String {
+        let host = self.host.as_ref().map(|host| format!("--host {}", host.text));
+        let port = self.port.map(|port| format!("--port {port}"));
+        let time = |flag: &str, time: &Option<Given<Time>>| time.as_ref().map(|time| format!("{flag} '{}'", time.text));
+        [host, port, time("--from", &self.from), time("--to", &self.to)]
+            .into_iter()
+            .flatten()
+            .collect::<Vec<_>>()
+            .join(" ")
     }
 }
 
@@ -123,14 +138,18 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
         };
         let (mut analysis, journeys) = read(file, &options(args), &mut observer)?;
         keep_stream(&mut analysis, args.stream)?;
+        if analysis.directions.is_empty() && args.filter() != Filter::default() {
+            let message = format!("{}: no connection with data matches {}", analysis.file, args.filter_text());
+            return Err(Failure::Failed(message));
+        }
+        warn(&analysis);
         // Standard input cannot be read again.
         if file.as_os_str() != "-" {
             reknit_compare::advise(&mut analysis, file, &options(args)).map_err(Failure::Failed)?;
         }
         if let Some(path) = &args.path {
             let (_, measured) = measured_path(&analysis, &journeys, None)?;
-            let failed = |error| Failure::Failed(format!("{}: {error}", path.display()));
-            std::fs::write(path, measured.toml()).map_err(failed)?;
+            output::write_file("--path", path, measured.toml())?;
         }
         if let Some(to) = &args.html {
             html::write(to, file, &analysis, &options(args))?;
@@ -153,16 +172,17 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
 /// Files that are written are about one capture, and pages and annotated captures need to read it twice.
 fn check(args: &Args) -> Result<(), Failure> {
     let written = [("--path", &args.path), ("--html", &args.html), ("--annotate", &args.annotate)];
+    output::check_writable(&written)?;
     for (name, _) in written.iter().filter(|(_, file)| file.is_some()) {
         if *name == "--path" && args.files.len() == 2 && !args.separately {
             continue;
         }
         let refuse = |why: &str| Err(Failure::Usage(format!("{name} {why}")));
         if args.files.len() > 1 {
-            return refuse("is about one capture; give it a single file");
+            return refuse("works on a single capture; give one file");
         }
         if *name != "--path" && args.files.iter().any(|file| file.as_os_str() == "-") {
-            return refuse("reads the capture twice, and standard input cannot be; write it to a file first");
+            return refuse("reads the capture twice, which standard input does not allow; save it to a file first");
         }
     }
     if let (Some(copy), [file]) = (&args.annotate, &args.files[..])
@@ -181,7 +201,7 @@ fn options(args: &Args) -> Options {
     Options { at: args.at.map(Place::from), journeys, filter, ..Options::default() }
 }
 
-/// Reads one capture, and prints its warnings. The journeys of packets are kept if `options` ask for them.
+/// Reads one capture. The journeys of packets are kept if `options` ask for them.
 pub(crate) fn read(
     file: &Path,
     options: &Options,
@@ -196,10 +216,14 @@ pub(crate) fn read(
     if options.filter == Filter::default() {
         analysis.refuse_without_tcp().map_err(Failure::Failed)?;
     }
+    Ok((analysis, journeys))
+}
+
+/// Prints the warnings.
+pub(crate) fn warn(analysis: &Analysis) {
     for warning in &analysis.warnings {
         output::note(format_args!("warning: {}: {warning}", analysis.file));
     }
-    Ok((analysis, journeys))
 }
 
 fn open(file: &Path) -> Result<File, Failure> {
@@ -221,11 +245,13 @@ pub(crate) fn keep_stream(analysis: &mut Analysis, stream: Option<u32>) -> Resul
     let Some(number) = stream else { return Ok(()) };
     analysis.directions.retain(|direction| direction.stream == number);
     if analysis.directions.is_empty() {
-        let known = analysis.streams.checked_sub(1).map_or("none".to_owned(), |last| format!("0 to {last}"));
+        let known = match analysis.streams {
+            0 => "it has none".to_owned(),
+            1 => "its only connection is 0".to_owned(),
+            streams => format!("its connections are 0 to {}", streams - 1),
+        };
         let name = &analysis.file;
-        return Err(Failure::Usage(format!(
-            "--stream {number}: {name} has no such connection with data; connections: {known}"
-        )));
+        return Err(Failure::Usage(format!("--stream {number}: {name} has no connection {number} with data; {known}")));
     }
     Ok(())
 }

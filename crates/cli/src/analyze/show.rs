@@ -37,9 +37,9 @@ pub(super) fn text(analysis: &Analysis, screen: Screen) -> String {
     text.push_str(&table::render(&columns(&analysis.directions, MOST_ROWS), screen));
     let left_out = analysis.directions.len().saturating_sub(MOST_ROWS);
     if left_out > 0 {
-        let _ = writeln!(text, "{left_out} more, to which less happened: --json.");
+        let _ = writeln!(text, "{left_out} less affected directions are not shown; --json lists all of them.");
     }
-    text.push_str("All numbers: --json. The path as a file for `reknit compare`: --path FILE.toml.\n");
+    text.push_str("--json prints all numbers; --path FILE.toml writes the path for `reknit compare`.\n");
     text
 }
 
@@ -59,8 +59,8 @@ pub(super) fn left_out(analysis: &Analysis) -> Option<String> {
     let kinds: Vec<String> = analysis.left_out.iter().take(MOST_KINDS).map(ToString::to_string).collect();
     let more = analysis.left_out.iter().skip(MOST_KINDS).map(|kind| kind.packets).sum::<u64>();
     let more = if more > 0 { format!(", {} of others (--json)", whole(more)) } else { String::new() };
-    let packets = if analysis.left_out.first()?.packets == 1 { "packet" } else { "packets" };
-    let first = kinds[0].replacen(" of ", &format!(" {packets} of "), 1);
+    let most = analysis.left_out.first()?;
+    let first = format!("{} {}", how_many(most.packets, "packet"), most.phrase());
     let kinds = [&[first][..], &kinds[1..]].concat().join(", ");
     Some(format!("left out: {kinds}{more}"))
 }
@@ -111,7 +111,8 @@ fn happened_to_packets(worst: &DirectionReport) -> Option<String> {
     let retransmissions = lost + spurious + verdicts.discarded;
     let share = spurious as f64 / retransmissions.max(1) as f64;
     let were_spurious = || {
-        let (of, share) = (how_many(retransmissions, "retransmission"), per_cent(share));
+        let with = if unknown > 0 { " with a verdict" } else { "" };
+        let (of, share) = (how_many(retransmissions, "retransmission") + with, per_cent(share));
         format!("{} of {of} ({share}) {} spurious", whole(spurious), if spurious == 1 { "was" } else { "were" })
     };
     let is_whole = worst.incident(Incident::NotCaptured).is_none();
@@ -131,7 +132,7 @@ fn happened_to_packets(worst: &DirectionReport) -> Option<String> {
         (0, 0) if verdicts.reordered > 0 && unknown == 0 && is_whole => {
             "packets were reordered, and nothing was lost".to_owned()
         }
-        (0, 0) if unknown > 0 => format!("{} without a verdict: {}", how_many(unknown, "event"), main_reason(verdicts)),
+        (0, 0) if unknown > 0 => format!("no verdict on {} ({})", how_many(unknown, "event"), main_reason(verdicts)),
         (0, 0) if verdicts.reordered > 0 => "packets were reordered".to_owned(),
         (0, 0) if verdicts.duplicated > 0 => {
             format!("nothing was lost or late, but the network duplicated {}", how_many(verdicts.duplicated, "packet"))
@@ -202,7 +203,7 @@ fn cost(worst: &DirectionReport) -> String {
     let which_cost = format!("which cost {about}{} Mbit/s", estimated(cost));
     if cost.false_reductions > 0 {
         let times = how_many(cost.false_reductions, "time");
-        let _ = write!(text, "; the sender slowed down {times} for nothing, {which_cost}");
+        let _ = write!(text, "; the sender reduced its window {times} although nothing was lost, {which_cost}");
     } else if cost.lost_least_mbit_s > MUCH * worst.goodput_mbit_s {
         let _ = write!(text, "; the sender stayed slow after spurious retransmissions, {which_cost}");
     } else if worst.verdicts.spurious > 0 {
@@ -234,7 +235,11 @@ pub(crate) fn estimated(cost: &Cost) -> String {
 }
 
 fn sure(worst: &DirectionReport) -> String {
-    let place = place(worst.captured_at);
+    let place = match worst.captured_at {
+        Place::Sender => "at the sender",
+        Place::Middle => "between the ends",
+        Place::Receiver => "at the receiver",
+    };
     let how = match worst.confidence {
         Confidence::Given => "as given",
         Confidence::High => "clear from the round trips",
@@ -243,10 +248,10 @@ fn sure(worst: &DirectionReport) -> String {
     };
     let all = worst.verdicts.all();
     if all == 0 {
-        return format!("captured at the {place} ({how})");
+        return format!("captured {place} ({how})");
     }
     let told = 1.0 - worst.verdicts.cannot_tell as f64 / all as f64;
-    format!("captured at the {place} ({how}); a verdict on {} of {}", per_cent(told), how_many(all, "event"))
+    format!("captured {place} ({how}); a verdict on {} of {}", per_cent(told), how_many(all, "event"))
 }
 
 fn place(place: Place) -> &'static str {
@@ -278,7 +283,7 @@ pub(super) fn columns(directions: &[Box<DirectionReport>], rows: usize) -> Vec<C
         column("discarded", 3, |d| whole(d.verdicts.discarded)),
         column("spurious", 0, |d| whole(d.verdicts.spurious)),
         column("cannot tell", 2, |d| whole(d.verdicts.cannot_tell)),
-        column("false slow-downs", 1, |d| whole(d.cost.false_reductions)),
+        column("false reductions", 1, |d| whole(d.cost.false_reductions)),
         column("waited, s", 2, |d| number(d.waited_s)),
     ]
 }

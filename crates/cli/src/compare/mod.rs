@@ -18,7 +18,8 @@ use crate::{Failure, help, input, output};
 #[command(
     after_help = "Each variant runs once per seed. For a given seed, every variant sees the same losses and delays. \
 \"Of in-order\" is goodput relative to `sack` on the same path without reordering. \"Of oracle\" is goodput relative to \
-a sender on the same path that the simulator tells which packets were lost, and whose window grows in the same way.
+that of the oracle, a sender on the same path whose window grows in the same way and which the simulator tells which \
+packets were lost.
 
 Examples:
   reknit compare --path two-paths-50ms --variants sack,rack
@@ -70,6 +71,7 @@ enum Side {
 }
 
 pub(crate) fn run(args: &Args) -> Result<(), Failure> {
+    output::check_writable(&[("--pcap", &args.pcap)])?;
     let experiments = experiments(args)?;
     let stop = output::on_interrupt();
     let started = clock();
@@ -132,7 +134,7 @@ fn simulate(
     let variant = (experiment.variants.len() > 1).then_some(experiment.variants[variant].name.as_str());
     let file = capture_name(file, path, variant);
     let side = if args.pcap_side == Side::Sender { Role::Sender } else { Role::Receiver };
-    let failed = |error: std::io::Error| Failure::of_file(file.display(), &error);
+    let failed = |error: std::io::Error| Failure::of_option("--pcap", &file, &error);
     let tracer = CaptureTracer::create(&file, side).map_err(failed)?;
     let Ok((result, tracer)) = run_unless(&job.scenario, tracer, stop) else { return Ok(None) };
     tracer.finish().map_err(failed)?;

@@ -31,15 +31,15 @@ Examples:
   reknit emulate --up ./dsl.toml --down leo --pcap inside.pcapng"
 )]
 pub(crate) struct Args {
-    /// What the command sends takes the forward direction of this path, a built-in one or a TOML file, and what it
-    /// receives the reverse direction
+    /// Send what the command sends over the forward direction of this path (a built-in one or a TOML file), and what it
+    /// receives over the reverse direction
     #[arg(long, value_name = "NAME|FILE.toml", conflicts_with_all = ["up", "down"], required_unless_present_any = ["up", "down"])]
     path: Option<String>,
-    /// What the command sends takes the forward direction of this path. Without --down, the same as --path
+    /// Send what the command sends over the forward direction of this path. Without --down, the same as --path
     #[arg(long, value_name = "NAME|FILE.toml")]
     up: Option<String>,
-    /// What the command receives takes the forward direction of this path. Without --up, what it sends takes the reverse
-    /// direction
+    /// Send what the command receives over the forward direction of this path. Without --up, what it sends takes the
+    /// reverse direction
     #[arg(long, value_name = "NAME|FILE.toml")]
     down: Option<String>,
     /// Change one value of the path, for example `forward.bottleneck.rate="2 Mbit/s"`; may be repeated
@@ -48,10 +48,11 @@ pub(crate) struct Args {
     /// Seed of the path's random decisions
     #[arg(long, value_name = "N", default_value = "1", value_parser = input::seed, allow_negative_numbers = true)]
     seed: u64,
-    /// Run this command, in a shell, at the other end of the path, where it is known as `server`; its output is discarded
+    /// Run this command, in a shell, at the other end of the path, where it is known as `server`; its standard
+    /// output is discarded
     #[arg(long, value_name = "COMMAND")]
     server: Option<OsString>,
-    /// What is beyond the other end of the path [default: nat as root, unless there is a --server; else relay]
+    /// Connect the other end of the path to the outside in this way [default: nat for root without --server, else relay]
     #[arg(long, value_name = "HOW")]
     outside: Option<Way>,
     /// Write the packets at the command's end to a pcapng file
@@ -63,13 +64,13 @@ pub(crate) struct Args {
     /// Write the delay or loss of every packet as a path, which can be used like any other
     #[arg(long, value_name = "FILE.toml")]
     record: Option<PathBuf>,
-    /// Print a line every second: rate, packets on the path, reordered and lost ones
+    /// Print a line every second: the rate, the packets on the path, and how many were reordered and lost
     #[arg(long)]
     meter: bool,
     /// Write the summary as JSON to a file (docs/guide/emulate.md)
     #[arg(long, value_name = "FILE")]
     report: Option<PathBuf>,
-    /// Print neither addresses nor the summary; warnings remain
+    /// Print neither the addresses nor the summary, only warnings
     #[arg(long, conflicts_with = "meter")]
     quiet: bool,
     /// The command and its arguments; without them, a shell is started
@@ -77,7 +78,7 @@ pub(crate) struct Args {
     command: Vec<OsString>,
 }
 
-/// How the path leads on.
+/// How the other end of the path is connected.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
 enum Way {
     /// This machine forwards packets and translates their addresses; needs root and nft or iptables
@@ -143,7 +144,7 @@ fn stages(args: &Args) -> Result<(String, Stages, Stages), Failure> {
     match (args.path.as_ref().or(args.up.as_ref()), &args.down) {
         (Some(up), Some(down)) => {
             if !args.set.is_empty() {
-                let message = "--set: not with both --up and --down; change a copy of the path file instead";
+                let message = "--set cannot be used with both --up and --down; edit a copy of the path file instead";
                 return Err(Failure::Usage(message.to_owned()));
             }
             let stages = |name| load(name).map(|profile| pick(&profile, Direction::Forward));
@@ -157,16 +158,18 @@ fn stages(args: &Args) -> Result<(String, Stages, Stages), Failure> {
             let profile = load(name)?;
             Ok((format!("down {name}"), pick(&profile, Direction::Reverse), pick(&profile, Direction::Forward)))
         }
-        (None, None) => Err(Failure::Usage("one of --path, --up and --down is needed".to_owned())),
+        (None, None) => Err(Failure::Usage("--path is missing; `reknit paths` lists the built-in ones".to_owned())),
     }
 }
 
 /// Refuses options that cannot work before anything is set up.
 fn check(args: &Args) -> Result<(), Failure> {
     if args.server.is_some() && args.outside == Some(Way::Nat) {
-        return Err(Failure::Usage("--server: runs in a namespace of its own, so not with --outside nat".to_owned()));
+        let why = "--server cannot be used with --outside nat, because it runs in a private namespace";
+        return Err(Failure::Usage(why.to_owned()));
     }
     // So that a long run does not end with a file that cannot be written.
+    output::check_writable(&[("--pcap", &args.pcap), ("--pcap-outside", &args.pcap_outside)])?;
     for (flag, file) in [("--record", &args.record), ("--report", &args.report)] {
         if let Some(file) = file {
             std::fs::write(file, "")
@@ -178,8 +181,7 @@ fn check(args: &Args) -> Result<(), Failure> {
 
 fn write_files(args: &Args, label: &str, report: &Report) -> Result<(), Failure> {
     if let Some(file) = &args.record {
-        std::fs::write(file, show::recorded_path(label, args.seed, report))
-            .map_err(|error| Failure::of_file(file.display(), &error))?;
+        output::write_file("--record", file, show::recorded_path(label, args.seed, report))?;
         let left_out: u64 = report.records.iter().flatten().map(emulate::Record::left_out).sum();
         if left_out > 0 {
             output::note(format_args!(
@@ -190,8 +192,7 @@ fn write_files(args: &Args, label: &str, report: &Report) -> Result<(), Failure>
         }
     }
     if let Some(file) = &args.report {
-        std::fs::write(file, show::json(label, args.seed, report)?)
-            .map_err(|error| Failure::of_file(file.display(), &error))?;
+        output::write_file("--report", file, show::json(label, args.seed, report)?)?;
     }
     Ok(())
 }

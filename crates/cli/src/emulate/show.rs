@@ -16,9 +16,11 @@ pub(super) fn ready(label: &str, ready: Ready) -> String {
     let Ready { inner, outer, outside, server, shell } = ready;
     let beyond = match outside {
         Outside::Nat => format!("this machine is {outer}"),
-        Outside::Relay if server => format!("the server's address is {outer}, all others are relayed"),
-        Outside::Relay => format!("this machine is {outer}, all others are relayed"),
-        Outside::Nothing => format!("the server's address is {outer}, there are no others"),
+        Outside::Relay if server => {
+            format!("the server's address is {outer}; connections to other addresses are relayed")
+        }
+        Outside::Relay => format!("this machine is {outer}; connections to other addresses are relayed"),
+        Outside::Nothing => format!("the server's address is {outer}; no other address can be reached"),
     };
     let end = if shell { "; `exit` ends the emulation" } else { "" };
     format!("{label}: the command's address is {inner}, {beyond}{end}")

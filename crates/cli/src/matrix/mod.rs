@@ -71,7 +71,7 @@ pub(crate) struct Args {
     /// Also run live, in real time (needs root)
     #[arg(long)]
     live: bool,
-    /// Do this many runs at the same time [default: one simulation per processor, one live run]
+    /// Do this many runs at the same time [default: one simulation per processor; live runs one at a time]
     #[arg(long, value_name = "N", value_parser = input::whole::<1, 1_000>, allow_negative_numbers = true)]
     jobs: Option<u32>,
     /// Save finished runs in this directory, and skip those that are already there
@@ -133,7 +133,7 @@ fn who(args: &Args) -> Result<(Vec<Tcp>, Vec<NamedVariant>), Failure> {
     for name in &names {
         let is_kernel = name == "kernel" || name.starts_with("kernel:");
         if is_kernel && !args.live {
-            let message = format!("--variants: {name} runs live only; add --live (as root) or leave it out");
+            let message = format!("--variants {name}: kernels run only with --live (as root)");
             return Err(Failure::Usage(message));
         }
         if args.live {
@@ -171,7 +171,7 @@ fn drawn(args: &Args) -> impl Iterator<Item = (u64, u32)> {
 }
 
 fn write(args: &Args, folder: &Path) -> Result<(), Failure> {
-    let failed = |file: &Path, error: std::io::Error| Failure::of_file(file.display(), &error);
+    let failed = |file: &Path, error: std::io::Error| Failure::of_option("--write", file, &error);
     std::fs::create_dir_all(folder).map_err(|error| failed(folder, error))?;
     for (seed, number) in drawn(args) {
         let path = RandomPath::draw(seed, number);

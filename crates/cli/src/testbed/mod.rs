@@ -50,7 +50,7 @@ pub(crate) struct Args {
     /// Send this file
     #[arg(long, value_name = "FILE")]
     file: Option<PathBuf>,
-    /// Stop each transfer after this time; with --size or --file, this is only a limit [default: 20 s]
+    /// Stop each transfer after this time; with --size or --file, a transfer that takes longer counts as unfinished [default: 20 s]
     #[arg(long, value_name = "TIME", value_parser = input::duration, allow_hyphen_values = true)]
     duration: Option<Duration>,
     /// Seed the random decisions of the path
@@ -77,6 +77,7 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: &Args) -> Result<(), Failure> {
+    output::check_writable(&[("--pcap-sender", &args.pcap_sender), ("--pcap-receiver", &args.pcap_receiver)])?;
     let live = TransferSetup::new(args)?;
     for warning in warnings(&live.profile, &live.customs) {
         output::note(format_args!("warning: {warning}"));

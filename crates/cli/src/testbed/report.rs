@@ -98,13 +98,13 @@ impl Report {
     pub(super) fn verdict(&self) -> Result<(), Failure> {
         let count = |ending: &str| self.transfers.iter().filter(|transfer| transfer.ending == ending).count();
         let [failed, unfinished] = [FAILED, UNFINISHED].map(count);
-        let whole = self.transfers.len();
+        let whole = output::how_many(self.transfers.len() as u64, "transfer");
         match (failed, unfinished) {
             (0, 0) => Ok(()),
-            (0, _) => Err(Failure::Failed(format!("{unfinished} of {whole} transfers did not finish in time"))),
-            (_, 0) => Err(Failure::Failed(format!("{failed} of {whole} transfers failed"))),
+            (0, _) => Err(Failure::Failed(format!("{unfinished} of {whole} did not finish in time"))),
+            (_, 0) => Err(Failure::Failed(format!("{failed} of {whole} failed"))),
             _ => {
-                let message = format!("{failed} of {whole} transfers failed, {unfinished} did not finish in time");
+                let message = format!("{failed} of {whole} failed, {unfinished} did not finish in time");
                 Err(Failure::Failed(message))
             }
         }

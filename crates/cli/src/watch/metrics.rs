@@ -41,7 +41,7 @@ const COSTS: [(&str, &str, Estimate); 2] = [
 pub(super) fn advice(error: &io::Error) -> &'static str {
     match error.kind() {
         io::ErrorKind::AddrInUse => "; another program uses the port: choose another one, or 0 for a free one",
-        io::ErrorKind::AddrNotAvailable => "; no interface has this address: 127.0.0.1 or 0.0.0.0 always works",
+        io::ErrorKind::AddrNotAvailable => "; no interface has this address: use 127.0.0.1 or 0.0.0.0",
         io::ErrorKind::PermissionDenied => "; ports below 1024 are for root: choose another one",
         _ => "",
     }
@@ -197,7 +197,7 @@ fn text(state: &State) -> String {
     of_flows("flow_lost", "Packets that were lost.", &|d| d.verdicts.lost.to_string());
     of_flows("flow_reordered", "Packets that were late.", &|d| d.verdicts.reordered.to_string());
     of_flows("flow_spurious", "Spurious retransmissions.", &|d| d.verdicts.spurious.to_string());
-    of_flows("flow_false_reductions", "Times the sender slowed down for nothing.", &|d| {
+    of_flows("flow_false_reductions", "Times the sender reduced its window although nothing was lost.", &|d| {
         d.cost.false_reductions.to_string()
     });
     for (name, help, value) in COSTS {

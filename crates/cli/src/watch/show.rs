@@ -88,14 +88,14 @@ impl WatchView {
             );
         }
         if totals.copies > 0 {
-            let _ =
-                writeln!(text, "Left out, because they had been captured before: {} packets.", whole(totals.copies));
+            let _ = writeln!(text, "{} left out: copies, captured before.", how_many(totals.copies, "packet"));
         }
         if totals.forgotten > 0 {
             let _ = writeln!(
                 text,
-                "Forgotten, because there were more than {MOST_FLOWS}: {}.",
-                connections(totals.forgotten)
+                "{} dropped from the table, because there were more than {}.",
+                connections(totals.forgotten),
+                whole(MOST_FLOWS as u64)
             );
         }
         if !self.is_terminal && !worst.is_empty() {
@@ -117,7 +117,7 @@ impl WatchView {
             let _ = write!(text, "; the kernel dropped {} packets", whole(state.drops));
         }
         if totals.forgotten > 0 {
-            let _ = write!(text, "; forgotten: {}", connections(totals.forgotten));
+            let _ = write!(text, "; {} dropped from the table", connections(totals.forgotten));
         }
         text
     }
@@ -141,7 +141,7 @@ impl WatchView {
             right("ms p99", 1, &|d| d.reordering.late_p99_ms.map_or(String::new(), number)),
             right("spurious", 0, &|d| whole(d.verdicts.spurious)),
             right("cannot tell", 3, &|d| whole(d.verdicts.cannot_tell)),
-            right("false slow-downs", 1, &|d| whole(d.cost.false_reductions)),
+            right("false reductions", 1, &|d| whole(d.cost.false_reductions)),
             right("cost, Mbit/s", 1, &|d| cost(d)),
             right("incidents", 2, &|d| whole(d.incidents.iter().map(|incident| incident.times).sum())),
             right("waited", 2, &|d| per_cent((d.waited_s / d.duration_s.max(1e-9)).min(1.0))),
@@ -165,7 +165,11 @@ impl WatchView {
         });
         for (i, direction) in news.enumerate() {
             if i == MOST_ROWS {
-                let _ = writeln!(text, "{} s: more connections suffer; --metrics counts all", self.seconds);
+                let _ = writeln!(
+                    text,
+                    "{} s: more connections are affected than are shown; --metrics counts all of them",
+                    self.seconds
+                );
                 break;
             }
             let _ = writeln!(text, "{} s: {}", self.seconds, self.line(direction));
@@ -177,7 +181,9 @@ impl WatchView {
         let forgotten = state.watcher.totals().forgotten;
         if forgotten > self.last.forgotten {
             let now = connections(forgotten - self.last.forgotten);
-            let _ = writeln!(text, "{} s: forgotten, because there are more than {MOST_FLOWS}: {now}", self.seconds);
+            let most = whole(MOST_FLOWS as u64);
+            let _ =
+                writeln!(text, "{} s: {now} dropped from the table, because there are more than {most}", self.seconds);
         }
         text
     }
@@ -198,8 +204,8 @@ impl WatchView {
         }
         let _ = write!(text, ", {} retransmitted spuriously", whole(verdicts.spurious));
         if direction.cost.false_reductions > 0 {
-            let slow = how_many(direction.cost.false_reductions, "time");
-            let _ = write!(text, ", slowed down {slow} for nothing (cost {} Mbit/s)", cost(direction));
+            let reductions = how_many(direction.cost.false_reductions, "false reduction");
+            let _ = write!(text, ", {reductions} (cost {} Mbit/s)", cost(direction));
         }
         for incident in &direction.incidents {
             let _ = write!(text, "; {}", incident.text());

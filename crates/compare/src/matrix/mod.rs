@@ -47,7 +47,7 @@ impl MatrixPath {
     /// Names the file, the key, and what is allowed.
     pub fn load_all(folder: &Path) -> Result<Vec<MatrixPath>, InputError> {
         let location = folder.display().to_string();
-        let refused = |error: std::io::Error| InputError::new(&location, file_error(&error));
+        let refused = |error: std::io::Error| InputError::of_argument("paths_from", &location, file_error(&error));
         let mut files = Vec::new();
         for entry in std::fs::read_dir(folder).map_err(refused)? {
             let file = entry.map_err(refused)?.path();
@@ -57,7 +57,7 @@ impl MatrixPath {
         }
         files.sort();
         if files.is_empty() {
-            return Err(InputError::new(&location, "there is no path file (NAME.toml) in this folder"));
+            return Err(InputError::of_argument("paths_from", &location, "contains no path file (*.toml)"));
         }
         let load = |file: &std::path::PathBuf| {
             let name = file.file_stem().unwrap_or_default().to_string_lossy();

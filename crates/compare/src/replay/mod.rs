@@ -8,7 +8,7 @@ use std::sync::atomic::AtomicBool;
 
 pub use check::{CLOSE, Count, ReplayCheck, SenderCheck};
 use check::{LEAST_DRAWS, MORE_DRAWS, Measures};
-use reknit_config::InputError;
+use reknit_config::Location;
 use reknit_sim::{MOST_SEEDS, PathSource, Plan};
 use reknit_trace::{DirectionReport, Incident, MeasuredPath, Place};
 use reknit_units::Duration;
@@ -111,7 +111,7 @@ pub struct Best {
 pub struct ReplayedPath {
     /// The rate of the bottleneck, Mbit/s.
     pub rate_mbit_s: f64,
-    /// Whether that is only a lower limit, because nothing in the capture shows the rate of the link.
+    /// Whether that is only a lower bound, because nothing in the capture shows the rate of the link.
     pub rate_is_least: bool,
     /// Packets that its queue can hold.
     pub queue_packets: u32,
@@ -122,7 +122,7 @@ pub struct ReplayedPath {
     pub round_trip_ms: f64,
     /// Packets of which the capture shows whether they arrived, retransmissions included.
     pub packets: u64,
-    /// Packets that were late behind the bottleneck.
+    /// Packets that were late after the bottleneck.
     pub late: u64,
     /// Packets that were lost, but not in the queue of the bottleneck.
     pub lost: u64,
@@ -137,26 +137,44 @@ pub struct ReplayedPath {
     pub idle: Option<f64>,
 }
 
+impl ReplayOptions {
+    /// Checks the names of variants, which needs no capture.
+    ///
+    /// # Errors
+    /// Names the option, and what is allowed.
+    pub fn check(&self) -> Result<(), Error> {
+        let customs = named_variant::load(&self.variant_files)?;
+        for sender in self.senders() {
+            named_variant::find(&sender, &customs).map_err(|error| error.at(Location::argument("sender")))?;
+        }
+        for variant in &self.variants {
+            named_variant::expand(variant, &customs).map_err(|error| error.at(Location::argument("variants")))?;
+        }
+        Ok(())
+    }
+
+    /// The variants that may stand for the captured sender.
+    fn senders(&self) -> Vec<String> {
+        match &self.sender {
+            Some(sender) => vec![sender.trim().to_owned()],
+            None => KERNELS.map(str::to_owned).to_vec(),
+        }
+    }
+}
+
 impl Replayer {
     /// The replay of `direction` on its `path`.
     ///
     /// # Errors
     /// If an option is invalid. Names it, and what is allowed.
     pub fn new(direction: &DirectionReport, path: MeasuredPath, options: &ReplayOptions) -> Result<Replayer, Error> {
-        let customs = named_variant::load(&options.variant_files)?;
+        options.check()?;
         let mut variants = options.variants.clone();
         if variants.is_empty() {
             variants.extend(REPLAYED.map(str::to_owned));
         }
-        let senders = match &options.sender {
-            Some(sender) => vec![sender.trim().to_owned()],
-            None => KERNELS.map(str::to_owned).to_vec(),
-        };
-        for sender in &senders {
-            let refuse = |error: reknit_config::KeyError| InputError::new("--sender", error.to_string());
-            named_variant::find(sender, &customs).map_err(refuse)?;
-            variants.push(sender.clone());
-        }
+        let senders = options.senders();
+        variants.extend(senders.iter().cloned());
         let duration = options.duration.unwrap_or(LONGEST).min(path.duration);
         let table = reknit_config::parse("the measured path", &path.toml())?;
         let scenario = ScenarioOptions {
@@ -238,7 +256,7 @@ impl Replayer {
         let mut warnings = Vec::new();
         if let Some(idle) = path.idle.filter(|idle| *idle > MOST_IDLE) {
             warnings.push(format!(
-                "no data was in flight {:.0} % of the time: the application paused, the replay does not",
+                "no data was in flight for {:.0} % of the time because the application paused; the replay does not model pauses",
                 100.0 * idle
             ));
         }
@@ -249,7 +267,7 @@ impl Replayer {
             ));
         }
         if direction.options.mss.is_none() {
-            warnings.push("the handshake is not captured: the replay begins with slow start".to_owned());
+            warnings.push("the handshake was not captured: the replay begins with slow start".to_owned());
         }
         if path.duration > self.duration {
             let (whole, part) = (path.duration.as_secs_f64(), self.duration.as_secs_f64());

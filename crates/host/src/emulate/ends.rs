@@ -222,12 +222,12 @@ fn pass_on(mut said: ChildStderr, ending: Arc<AtomicBool>) -> io::Result<()> {
 fn wait_until_it_serves(server: &mut std::process::Child) -> io::Result<()> {
     for _ in 0..SERVER_START {
         if let Some(status) = server.try_wait()? {
-            return Err(io::Error::other(format!("it ended at once, {status}")));
+            return Err(io::Error::other(format!("ended at once ({})", status.to_string().replace(": ", " "))));
         }
         if children::has_server() {
             return Ok(());
         }
         thread::sleep(children::STEP);
     }
-    Err(io::Error::other("it does not accept connections after 5 s"))
+    Err(io::Error::other("accepted no connections within 5 s"))
 }

@@ -1,4 +1,4 @@
-//! Runs any program with the path as its only way out, in real time.
+//! Runs any program in real time, with the path as its only network connection.
 //!
 //! The program gets a network namespace whose only device is a TUN device. This process forwards packets between that and
 //! a second TUN device through the [`Pipe`](reknit_path::Pipe)s of the path. The second device is outside, behind NAT; or in a
@@ -166,18 +166,20 @@ pub enum EmulateError {
         source: io::Error,
     },
     /// The server does not start.
-    #[error("the server: {0}")]
+    #[error("--server: the command {0}")]
     Server(io::Error),
     /// A capture file cannot be written.
-    #[error("the capture file {}: {source}", file.display())]
+    #[error("{option} {}: {source}", file.display())]
     Capture {
+        /// The option that names it.
+        option: &'static str,
         /// Its name.
         file: PathBuf,
         /// The reason.
         source: io::Error,
     },
     /// NAT was requested, which only root may set up.
-    #[error("the outside: address translation needs root; `--outside relay` does not")]
+    #[error("--outside nat: needs root; --outside relay does not")]
     NeedsRoot,
     /// Packets can no longer be forwarded.
     #[error("the emulated path: {0}")]
@@ -200,13 +202,13 @@ fn advice(error: &io::Error) -> &'static str {
     let opened = File::options().read(true).write(true).open(TUN);
     match (opened.map_err(|error| error.kind()), error.kind()) {
         (Err(io::ErrorKind::PermissionDenied), _) if !geteuid().is_root() => {
-            "; /dev/net/tun is only for root here: run it as root, or `chmod 666 /dev/net/tun`"
+            "; only root may open /dev/net/tun: run reknit as root, or `sudo chmod 666 /dev/net/tun`"
         }
         (Err(_), _) => {
             "; /dev/net/tun cannot be opened: load the module (modprobe tun), or give the container the device (docs/guide/emulate.md)"
         }
         (Ok(_), io::ErrorKind::PermissionDenied) => {
-            "; run it as root, or allow user namespaces (docs/guide/emulate.md#without-root)"
+            "; run reknit as root, or allow user namespaces (docs/guide/emulate.md#without-root)"
         }
         (Ok(_), _) => "",
     }
@@ -223,8 +225,10 @@ fn set_up(what: &'static str) -> impl Fn(io::Error) -> EmulateError {
 pub fn run(spec: &Spec, listener: Listener<'_>) -> Result<Report, EmulateError> {
     let signals = Signals::take().map_err(set_up("signals"))?;
     let clock = Clock::start();
-    let captures =
-        [open(spec.capture.as_deref(), "inside", clock)?, open(spec.capture_outside.as_deref(), "outside", clock)?];
+    let captures = [
+        open("--pcap", spec.capture.as_deref(), clock)?,
+        open("--pcap-outside", spec.capture_outside.as_deref(), clock)?,
+    ];
     let Listener { ready, note, meter } = listener;
     let privileged = namespaces::has_capabilities(&NEEDED);
     for what in leftovers::clean() {
@@ -241,7 +245,7 @@ pub fn run(spec: &Spec, listener: Listener<'_>) -> Result<Report, EmulateError> 
     let mut environment = shell::environment(&spec.label);
     if let Some(line) = &spec.server {
         let outer = bridge.relay.as_ref().and_then(Relay::outer);
-        let refuse = || io::Error::other("it needs a private outer end");
+        let refuse = || io::Error::other("needs a private outer end");
         outer.ok_or_else(refuse).and_then(|outer| outer.serve(line, &environment)).map_err(EmulateError::Server)?;
     }
     let mut words = spec.command.clone();
@@ -274,9 +278,11 @@ pub fn run(spec: &Spec, listener: Listener<'_>) -> Result<Report, EmulateError> 
     conclude(bridge, setup.inner, Span { elapsed: clock.now().since(began), waited })
 }
 
-fn open(file: Option<&Path>, side: &str, clock: Clock) -> Result<Option<CaptureFile>, EmulateError> {
+fn open(option: &'static str, file: Option<&Path>, clock: Clock) -> Result<Option<CaptureFile>, EmulateError> {
+    let side = if option == "--pcap" { "inside" } else { "outside" };
     let open = |file: &Path| {
-        CaptureFile::new(file, side, clock).map_err(|source| EmulateError::Capture { file: file.to_owned(), source })
+        let refuse = |source| EmulateError::Capture { option, file: file.to_owned(), source };
+        CaptureFile::new(file, side, clock).map_err(refuse)
     };
     file.map(open).transpose()
 }
@@ -291,8 +297,8 @@ fn outside(spec: &Spec, privileged: bool, note: &mut dyn FnMut(String)) -> Resul
     let possible = privileged && nat::is_possible();
     if spec.server.is_some() || !possible {
         if spec.server.is_none() {
-            let why = if privileged { "neither nft nor iptables is installed" } else { "this is not root" };
-            note(format!("{why}: connections to the outside are relayed (docs/guide/emulate.md#without-root)"));
+            let why = if privileged { "neither nft nor iptables is installed" } else { "not running as root" };
+            note(format!("{why}, so connections to the outside are relayed (docs/guide/emulate.md#without-root)"));
         }
         return Ok(Outside::Relay);
     }

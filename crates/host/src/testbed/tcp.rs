@@ -38,10 +38,10 @@ pub enum TcpError {
     #[error("`{0}` is not a kernel setting; write kernel:cubic+NAME=VALUE,NAME=VALUE, such as timestamps=0")]
     Form(String),
     /// The kernel has no such congestion control.
-    #[error("this kernel has no congestion control `{0}`; it has {1}")]
+    #[error("this kernel has no congestion control `{0}`; it has {list}", list = .1.replace(' ', ", "))]
     CongestionControl(String, String),
     /// The kernel has no such setting per namespace.
-    #[error("this kernel has no setting net.ipv4.tcp_{0} per namespace; available: {1}")]
+    #[error("this kernel has no per-namespace setting net.ipv4.tcp_{0}; available: {1}")]
     Setting(String, String),
     /// The kernel does not accept the value.
     #[error("this kernel does not accept {1} for net.ipv4.tcp_{0}: {2}")]

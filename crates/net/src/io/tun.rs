@@ -45,7 +45,9 @@ impl Device {
             IpAddr::V4(_) => self.add_with_ip(&format!("{kernel}/{prefix}")),
             IpAddr::V6(kernel) => self.tun().add_address_v6(kernel, prefix),
         };
-        added.map_err(|error| io::Error::new(error.kind(), format!("TUN device: address {kernel}/{prefix}: {error}")))
+        added.map_err(|error| {
+            io::Error::new(error.kind(), format!("TUN device: address {kernel}/{prefix}: {}", text(&error)))
+        })
     }
 
     fn add_with_ip(&self, address: &str) -> io::Result<()> {
@@ -105,7 +107,7 @@ impl PacketIo for Device {
 fn lost(error: &io::Error) -> io::Error {
     let text = match Errno::from_io_error(error) {
         Some(Errno::BADFD) => "the TUN device was removed; start the network again".to_owned(),
-        _ => format!("TUN device: {error}"),
+        _ => format!("TUN device: {}", text(error)),
     };
     io::Error::new(error.kind(), text)
 }
@@ -121,7 +123,13 @@ fn explain(name: &str, error: &io::Error) -> io::Error {
         }
         _ => "",
     };
-    io::Error::new(error.kind(), format!("TUN device {name}: {error}{advice}"))
+    io::Error::new(error.kind(), format!("TUN device {name}: {}{advice}", text(error)))
+}
+
+/// The error without its number, which tells users nothing.
+fn text(error: &io::Error) -> String {
+    let text = error.to_string();
+    text.split(" (os error").next().unwrap_or_default().to_owned()
 }
 
 #[cfg(test)]
@@ -138,7 +146,7 @@ mod tests {
         ] {
             let text = explain("tun7", &error.into()).to_string();
             assert!(
-                text.starts_with("TUN device tun7: ") && text.contains(advice) && text.lines().count() == 1,
+                text.starts_with("TUN device tun7: ") && text.contains(advice) && !text.contains("os error"),
                 "{text}"
             );
         }

@@ -46,7 +46,7 @@ impl fmt::Display for DiffServ {
         let DiffServ { rate, profile, depth, load, queue } = self;
         write!(
             f,
-            "{rate}; packets beyond {profile} and bursts of {depth} are best effort, other traffic takes {load} of that, queue of {queue}"
+            "{rate}; packets above {profile} (bursts of {depth}) become best effort; other traffic uses {load} of the rate; queue of {queue}"
         )
     }
 }

@@ -221,7 +221,7 @@ mod tests {
             ),
             ("from = \"1 s\", action = \"hold\"", "to: missing; `hold` needs `from` and `to`"),
             ("from = \"2 s\", to = \"1 s\", action = \"hold\"", "to: must be later than `from`"),
-            ("packet = 1, action = \"lose\"", "unknown variant `lose`, expected one of `drop`, `delay`"),
+            ("packet = 1, action = \"lose\"", "unknown value `lose`; allowed are drop, delay"),
         ] {
             let refusal = refusal(rule);
             assert!(refusal.contains(says), "{refusal:?} does not contain {says:?}");

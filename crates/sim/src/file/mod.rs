@@ -89,6 +89,9 @@ pub(crate) struct Top {
 }
 
 fn plan(location: &str, mut table: Table) -> Result<Plan, KeyError> {
+    if table.contains_key("axes") {
+        return Err(KeyError::new("axes", "only `reknit sweep` runs a scenario with [axes]"));
+    }
     let own_variants = own_variants(location, &mut table);
     let top: Top = read(table)?;
     if top.duration.is_some_and(Duration::is_zero) {
@@ -102,7 +105,8 @@ fn plan(location: &str, mut table: Table) -> Result<Plan, KeyError> {
         Some(Value::String(name)) => Some(PathSource::Named(name)),
         Some(Value::Table(table)) => Some(PathSource::Inline(table)),
         Some(other) => {
-            let message = format!("expected the name of a path or file, or a table, not {}", other.type_str());
+            let message =
+                format!("must be the name of a path or file, or a table, not {}", reknit_config::shown(&other));
             return Err(KeyError::new("path", message));
         }
     };
@@ -224,7 +228,10 @@ fn group(i: usize, table: Table) -> Result<Group, KeyError> {
         }
         (Some(_), Some(_)) => return Err(KeyError::new("mix", "give either `workload` or `mix`, not both")),
         (None, _) => {
-            return Err(KeyError::new("workload", format!("missing; give one of {KINDS}, or several as `mix`")));
+            return Err(KeyError::new(
+                "workload",
+                format!("missing; give one of {}, or several as `mix`", KINDS.join(", ")),
+            ));
         }
     };
     let Start(start) = flows.start;
@@ -284,7 +291,8 @@ mod tests {
     #[test]
     fn errors_name_the_file_the_key_and_what_is_allowed() {
         for (from, to, says) in [
-            ("path", "paths", "s.toml: paths: unknown field `paths`, expected one of `description`, `path`"),
+            ("path", "paths", "s.toml: paths: unknown key; did you mean `path`? Allowed are description, path, set"),
+            ("seeds", "axes", "s.toml: axes: only `reknit sweep` runs a scenario with [axes]"),
             ("= 2", "= 0", "s.toml: seeds: must be from 1 to 10000"),
             ("\"10 s\"", "\"10\"", "s.toml: duration: `10` is not a duration; write a number and a unit"),
             ("\"10 s\"", "\"0 s\"", "s.toml: duration: must be more than 0"),
@@ -294,10 +302,15 @@ mod tests {
             (
                 "\"bulk\"",
                 "\"bulky\"",
-                "flows[1].workload.kind: unknown workload `bulky`; allowed are bulk, transfer, files, r",
+                "flows[1].workload.kind: unknown workload `bulky`; did you mean `bulk`? Allowed are bulk, transfer, files, r",
             ),
             ("workload = \"bulk\"", "", "flows[1].workload: missing; give one of bulk, "),
-            ("response", "size", "flows[0].workload.size: unknown field `size`, expected one of `request`, `response`"),
+            ("response", "size", "flows[0].workload.size: unknown key; allowed are request, response, think"),
+            (
+                "\"bulk\"",
+                "{ kind = \"bulk\", size = 3 }",
+                "flows[1].workload.size: unknown key; no other key is allowed here (bulk)",
+            ),
             ("\"5 kB\"", "\"0 B\"", "flows[0].workload.response: must be at least 1 B"),
             ("\"300 B\"", "\"0 B\"", "flows[0].workload.request: must be at least 1 B"),
             ("\"5 kB\"", "\"5 kB\", per_connection = 0", "flows[0].workload.per_connection: must be at least 1, or"),
@@ -336,7 +349,7 @@ mod tests {
         let changed = Plan::parse("s.toml", text).unwrap().profile().unwrap();
         assert_eq!(changed.bottleneck(reknit_path::Direction::Forward).unwrap().bits_per_second(), 2_000_000);
         let wrong = Plan::parse("s.toml", &text.replace("bottleneck", "neck")).unwrap().profile().unwrap_err();
-        let says = "s.toml: set.\"forward.neck.rate\": forward.neck: no such entry; the entries are ";
+        let says = "s.toml: set.\"forward.neck.rate\": forward.neck: no such stage; ";
         assert!(wrong.to_string().starts_with(says), "{wrong}");
     }
 

@@ -15,7 +15,7 @@ use crate::plan::WorkloadShare;
 use crate::workload::{Transactions, Workload, is_possible};
 
 /// The kinds of workloads.
-pub(super) const KINDS: &str = "bulk, transfer, files, requests";
+pub(super) const KINDS: [&str; 4] = ["bulk", "transfer", "files", "requests"];
 
 /// A workload with its share of the flows.
 pub(super) fn workload_share(group: &str, j: usize, mut table: Table) -> Result<WorkloadShare, KeyError> {
@@ -39,24 +39,27 @@ pub(super) fn workload(value: Value) -> Result<Workload, KeyError> {
         Value::Table(table) => table,
         Value::String(kind) => Table::from_iter([("kind".to_owned(), Value::String(kind))]),
         other => {
-            let message = format!("expected a kind or a table with a `kind`, not {}", other.type_str());
+            let message = format!("must be a kind or a table with a `kind`, not {}", reknit_config::shown(&other));
             return Err(KeyError::new("", message));
         }
     };
     let Some(Value::String(kind)) = table.remove("kind") else {
-        return Err(KeyError::new("kind", format!("missing; allowed are {KINDS}")));
+        return Err(KeyError::new("kind", format!("missing; allowed are {}", KINDS.join(", "))));
     };
     let workload = match kind.as_str() {
-        "bulk" => read::<Nothing>(table).map(|Nothing {}| Workload::Bulk)?,
-        "transfer" => match read::<Transfer>(table)? {
-            Transfer { size, back: Bytes::ZERO } => Workload::Transfer(size),
-            Transfer { size, back } => Workload::Exchange { size, back },
-        },
-        "files" => Workload::Transactions(read::<Files>(table)?.into()),
-        "requests" => Workload::Transactions(read::<Requests>(table)?.into()),
-        _ => return Err(KeyError::new("kind", format!("unknown workload `{kind}`; allowed are {KINDS}"))),
+        "bulk" => read::<Nothing>(table).map(|Nothing {}| Workload::Bulk),
+        "transfer" => read::<Transfer>(table).map(|Transfer { size, back }| match back {
+            Bytes::ZERO => Workload::Transfer(size),
+            back => Workload::Exchange { size, back },
+        }),
+        "files" => read::<Files>(table).map(|files| Workload::Transactions(files.into())),
+        "requests" => read::<Requests>(table).map(|requests| Workload::Transactions(requests.into())),
+        _ => {
+            let what = format!("unknown workload `{kind}`");
+            return Err(KeyError::new("kind", reknit_config::unknown(&what, &kind, &KINDS)));
+        }
     };
-    check(workload)
+    check(workload.map_err(|error| error.told(|message| format!("{message} ({kind})")))?)
 }
 
 /// Refuses sizes that can never arrive completely, and counts of zero.

@@ -314,19 +314,15 @@ fn wrong_addresses_are_refused_with_a_reason() {
         connect(Some("10.0.0.9:0"), "10.0.0.2:80"),
         "10.0.0.9:0 is not an address of this stack; it has 10.0.0.1, fd00::1"
     );
-    let destination = |address| {
-        format!("{address} cannot be connected to; the address must be that of a host, and the port at least 1")
-    };
+    let destination =
+        |address| format!("cannot connect to {address}; the address must be that of a host, and the port at least 1");
     for address in ["224.0.0.1:80", "10.0.0.2:0", "0.0.0.0:80", "255.255.255.255:80"] {
         assert_eq!(connect(None, address), destination(address));
     }
-    assert_eq!(
-        connect(None, "10.0.0.1:80"),
-        "10.0.0.1:80 cannot be connected to: it is an address of this stack itself"
-    );
+    assert_eq!(connect(None, "10.0.0.1:80"), "cannot connect to 10.0.0.1:80: it is an address of this stack itself");
     assert_eq!(
         connect(Some("10.0.0.1:0"), "[fd00::2]:80"),
-        "[fd00::2]:80 cannot be connected to: there is no IPv6 address to connect from"
+        "cannot connect to [fd00::2]:80: there is no IPv6 address to connect from"
     );
     let listen = ListenOptions::default();
     let address: SocketAddr = "10.0.0.1:80".parse().unwrap();

@@ -42,7 +42,7 @@ impl fmt::Display for Advice {
             ),
             Advice::CaptureAt { place, has_handshake } => write!(
                 f,
-                "some events have no verdict: capture at the {} too{}",
+                "some events could not be decided: also capture at the {}{}",
                 if place == Place::Sender { "sender" } else { "receiver" },
                 if has_handshake { "" } else { ", including the handshake" }
             ),
@@ -82,11 +82,11 @@ impl Advice {
                  forgotten the connection"
             }
             Advice::KeepOutOfOrder => {
-                "the receiver keeps nothing that arrives out of order, so each loss costs all packets behind it: use one that \
-                 does, with SACK"
+                "the receiver keeps nothing that arrives out of order, so everything behind a lost packet has to be sent again: \
+                 use a receiver that buffers out-of-order data and supports SACK"
             }
             Advice::CaptureAll => {
-                "the capture lacks packets: give it a larger buffer (tcpdump -B 65536), or capture only the headers (-s 128)"
+                "packets are missing from the capture: use a larger buffer (tcpdump -B 65536), or capture only the headers (-s 128)"
             }
             Advice::FindDrops => {
                 "packets that were captured near the receiver did not reach its TCP: look for a firewall between them, for \
@@ -145,7 +145,7 @@ fn write_gain(f: &mut fmt::Formatter<'_>, gain: Option<Gain>, condition: &str) -
 
 fn write_keep_order(f: &mut fmt::Formatter<'_>, buffer: Option<u64>, gain: Option<Gain>) -> fmt::Result {
     f.write_str(
-        "find what reorders (load balancing by packet, bonded links, Wi-Fi, a tunnel with several threads) and let it keep \
+        "find what reorders (per-packet load balancing, bonded links, Wi-Fi, a tunnel with several threads) and make it keep \
          each connection on one path",
     )?;
     if let Some(packets) = buffer {
@@ -161,12 +161,14 @@ fn write_losses(
     gain: Option<Gain>,
 ) -> fmt::Result {
     let share = 100.0 * lost as f64 / packets.max(1) as f64;
+    // As many digits as help: 57 %, 2.5 %, 0.04 %.
+    let digits = if share >= 10.0 { 0 } else { 2 - usize::from(share >= 1.0) };
     let how = if in_runs {
-        "in runs: look for a queue that overflows, or a link that fails for moments"
+        "in runs: look for a queue that overflows, or a link that fails briefly"
     } else {
         "one by one: look for a noisy link, or a policer"
     };
-    write!(f, "{share:.2} % of packets were lost, mostly {how}")?;
+    write!(f, "{share:.digits$} % of packets were lost, mostly {how}")?;
     write_gain(f, gain, "without these losses")
 }
 

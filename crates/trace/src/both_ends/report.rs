@@ -1,7 +1,7 @@
 //! The result of a comparison of two captures, for text and JSON.
 
 use reknit_path::Reordering;
-use reknit_units::{Duration, Instant, Rate};
+use reknit_units::{Duration, Instant, Rate, grouped};
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -132,26 +132,34 @@ fn warnings(captures: &[Captured; 2], flows: &[FlowReport], files: &[String; 2])
     let mut warnings = Vec::new();
     for ((captured, file), number) in captures.iter().zip(files).zip(0_u8..) {
         if let Some(damage) = &captured.damage {
-            warnings.push(format!("{file}: reading ended early, the result is partial: {damage}"));
+            warnings
+                .push(format!("{file}: the file is damaged, so only the part before the damage was read: {damage}"));
         }
         let mut note = |count: u64, what: &str| {
             if count > 0 {
-                warnings.push(format!("{file}: {count} packets {what}"));
+                warnings.push(format!(
+                    "{file}: {} {what}",
+                    if count == 1 { "1 packet".to_owned() } else { format!("{} packets", grouped(count)) }
+                ));
             }
         };
-        note(captured.timeless, "have no time and are left out");
-        note(captured.left_out, "are left out: there are too many");
+        note(captured.timeless, "left out, because they have no time");
+        note(captured.left_out, "left out, because there are too many");
         let is_combined = |passage: &&Passage| passage.len == 0 && passage.size > MOST_ON_WIRE;
         let combined = captured.passages.iter().filter(is_combined).count() as u64;
         note(
             combined,
-            "are longer than networks carry: the network card splits or has combined them (ethtool -K gso off gro off)",
+            "larger than any MTU: captured before or after segmentation offload, which `ethtool -K DEV tso off gso off gro off` turns off",
         );
         let near = || flows.iter().filter(|flow| flow.near == number);
         let missing: u64 = near().map(|flow| flow.not_sent).sum();
         let all: u64 = near().map(|flow| flow.sent).sum();
         if missing as f64 > all as f64 * FEW {
-            note(missing, "of its side are only in the other capture: it lost packets, or others took part on the way");
+            note(
+                missing,
+                "only in the other capture, although they should have passed here first: packets are missing from this capture, or \
+                 another host on the way sent them",
+            );
         }
     }
     warnings

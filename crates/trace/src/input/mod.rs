@@ -87,14 +87,13 @@ impl<'r> Frames<'r> {
                 return Err(Error::OtherFormat(format));
             }
             let start = &buffer.bytes()[..buffer.bytes().len().min(4)];
-            let what = if start.is_empty() {
-                "is empty".to_owned()
+            const SUPPORTED: &str = "pcap and pcapng, plain or compressed with gzip or zstd";
+            return Err(Error::Format(if start.is_empty() {
+                format!("is empty; supported are {SUPPORTED}")
             } else {
-                format!("is not a capture: begins with {start:02x?}")
-            };
-            return Err(Error::Format(format!(
-                "{what}; allowed are pcap and pcapng, plain or compressed with gzip or zstd"
-            )));
+                let start: Vec<String> = start.iter().map(|byte| format!("{byte:02x}")).collect();
+                format!("not a capture (begins with {}); supported are {SUPPORTED}", start.join(" "))
+            }));
         };
         Ok(Frames { buffer, format, number: 0, used: 0, damage: None })
     }

@@ -2,6 +2,8 @@
 
 use std::io::{self, Read};
 
+use reknit_units::grouped;
+
 use super::buffer::Buffer;
 use super::{MOST_BYTES, Next, Order, Record};
 
@@ -61,7 +63,11 @@ impl Pcap {
         };
         let captured = self.order.numbers(header)[2] as usize;
         if captured > MOST_BYTES {
-            return Ok(Next::Damaged(format!("its length is {captured} bytes, more than the {MOST_BYTES} allowed")));
+            return Ok(Next::Damaged(format!(
+                "its length is {} bytes; at most {} MiB are allowed",
+                grouped(captured as u64),
+                MOST_BYTES >> 20
+            )));
         }
         buffer.fill(self.record_len + captured)?;
         let rest = buffer.bytes().len() - self.record_len;

@@ -2,6 +2,8 @@
 
 use std::io::{self, Read};
 
+use reknit_units::grouped;
+
 use super::buffer::Buffer;
 use super::{MOST_BYTES, Next, Order, Record};
 
@@ -66,7 +68,7 @@ impl Pcapng {
         let kind = self.order.u32(buffer.bytes(), 0);
         let len = self.order.u32(buffer.bytes(), 4) as usize;
         if len < HEAD + TAIL || !len.is_multiple_of(4) {
-            return Ok(Next::Damaged(format!("a block with the impossible length {len}")));
+            return Ok(Next::Damaged(format!("a block with the impossible length {}", grouped(len as u64))));
         }
         let has_packets = matches!(kind, INTERFACE | PACKET | SIMPLE | ENHANCED);
         if !has_packets {

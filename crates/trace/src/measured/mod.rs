@@ -123,7 +123,10 @@ impl MeasuredPath {
     /// If the capture does not have the round trip, or too few packets.
     pub fn new(direction: &DirectionReport, journeys: &[Journey], rate: Option<Rate>) -> Result<MeasuredPath, String> {
         let Some(round_trip) = &direction.round_trip else {
-            return Err(format!("stream {} has no round trip: capture both directions", direction.stream));
+            return Err(format!(
+                "stream {} has no RTT sample; capture both directions of the connection",
+                direction.stream
+            ));
         };
         let round_trip = Duration::from_secs_f64(round_trip.least_ms / 1e3).min(LONGEST_SPAN);
         let packets = travelled(direction, journeys);
@@ -179,7 +182,7 @@ impl Measured {
         let Measured { packets, round_trip, .. } = &self;
         let round_trip = *round_trip;
         if packets.len() < LEAST_PACKETS {
-            return Err("has too few packets for a path".to_owned());
+            return Err(format!("has too few packets to measure a path: at least {LEAST_PACKETS} are needed"));
         }
         let (rate, rate_is_least) = match rate {
             Some(rate) => (rate.bits_per_second() as f64, false),

@@ -76,9 +76,9 @@ impl Skipped {
             Skipped::EtherType(ethertype) => format!("EtherType 0x{ethertype:04x}"),
             Skipped::IpProtocol(protocol) => protocol_name(protocol),
             Skipped::UnknownLink(link) => format!("link type {link} ({})", link::name(link)),
-            Skipped::TooShort => "cut-off headers".to_owned(),
+            Skipped::TooShort => "truncated headers".to_owned(),
             Skipped::Fragment => "incomplete fragments".to_owned(),
-            Skipped::Malformed => "contradicting lengths".to_owned(),
+            Skipped::Malformed => "contradictory lengths".to_owned(),
             Skipped::TooDeep => "too many headers".to_owned(),
         }
     }

@@ -51,8 +51,8 @@ fn left_out(skipped: &str) -> Result<Packet, String> {
     Err(skipped.to_owned())
 }
 
-const CUT: &str = "cut-off headers";
-const CONTRADICTING: &str = "contradicting lengths";
+const CUT: &str = "truncated headers";
+const CONTRADICTING: &str = "contradictory lengths";
 
 fn v4() -> Vec<u8> {
     packet(endpoints("10.0.0.1:40000", "10.0.0.2:443"))

@@ -16,26 +16,26 @@ use crate::base::progress::Progress;
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct CubicConfig {
-    /// C, the aggressiveness, in segments per second cubed (§5).
+    /// C, the aggressiveness, in segments per second cubed (RFC 9438 §5).
     #[schemars(range(min = 0.001, max = 100.0))]
     pub c: f64,
-    /// `beta_cubic`, the factor of the reduction (§4.6).
+    /// `beta_cubic`, the factor of the reduction (RFC 9438 §4.6).
     #[schemars(range(min = 0.01, max = 0.99))]
     pub beta: f64,
-    /// Release bandwidth to newer flows (§4.7).
+    /// Release bandwidth to newer flows (RFC 9438 §4.7).
     pub fast_convergence: bool,
     /// Leave the first slow start when the round-trip time rises (HyStart++).
     pub hystart: bool,
     /// As long as everything arrives in order, leave the first slow start as Linux does (HyStart). It resumes if a
     /// segment then arrives late.
     pub early_exit: bool,
-    /// The window of an AIMD flow grows by a segment in each round trip once it has reached the window before the last
-    /// reduction (RFC 9438 §4.3). Linux does not do this.
+    /// `W_est` grows with α = 1 once it has reached the window before the last reduction (RFC 9438 §4.3). Linux does not do
+    /// this.
     pub alpha_one: bool,
-    /// The window becomes that of an AIMD flow with each ACK (RFC 9438 §4.3). In Linux it grows to its whole segments
-    /// within a round trip.
+    /// In the Reno-friendly region, cwnd is set to `W_est` on each ACK (RFC 9438 §4.3). Linux rounds `W_est` down to whole
+    /// segments and approaches it over a round trip.
     pub friendly_at_once: bool,
-    /// Until the first reduction, the window grows by at least this share in each round trip. Linux has 0.05.
+    /// Until the first reduction, the window grows by at least this fraction of itself per round trip. Linux uses 0.05.
     #[schemars(range(min = 0.0, max = 1.0))]
     pub min_growth: f64,
     /// Which bytes let the window grow.

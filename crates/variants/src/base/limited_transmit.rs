@@ -52,7 +52,7 @@ impl Algorithm<dyn LimitedTransmit> for PerSackConfig {
 #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct PipeLimitConfig {
-    /// Segments that the burst limit holds back do not wait for ACKs.
+    /// Segments held back by the burst limit (`tcp.max_burst`) are paced over a round trip instead of waiting for the next ACK.
     pub spreads_bursts: bool,
 }
 
@@ -66,7 +66,7 @@ impl Algorithm<dyn LimitedTransmit> for PipeLimitConfig {
 #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct PairsConfig {
-    /// Segments that the burst limit holds back do not wait for ACKs.
+    /// Segments held back by the burst limit (`tcp.max_burst`) are paced over a round trip instead of waiting for the next ACK.
     pub spreads_bursts: bool,
 }
 

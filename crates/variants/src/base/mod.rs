@@ -89,7 +89,7 @@ pub(crate) const RENO: Variant = Variant {
 const SACK: Variant = Variant {
     name: "sack",
     aliases: &["rfc6675"],
-    summary: "loss recovery based on SACK; the base of all variants below",
+    summary: "loss recovery based on SACK; all other variants with SACK build on it",
     source: "RFC 6675",
     side: Side::Sender,
     peer_needs: "SACK",

@@ -12,7 +12,7 @@ use crate::algorithm::Algorithm;
 #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct AtOnceConfig {
-    /// What the congestion control multiplies by its factor.
+    /// What the congestion control multiplies by β on a loss.
     pub of: DecreaseOf,
     /// Count in whole segments, as ns-2 does: half of three segments is one. RFC 5681 eq. 4 counts bytes, and cwnd after a
     /// fast retransmit is at least two segments.
@@ -23,7 +23,7 @@ pub struct AtOnceConfig {
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum DecreaseOf {
-    /// As set by `tcp.decrease_of` of the path: FlightSize (RFC 5681 eq. 4) by default.
+    /// What the path's option `tcp.decrease_of` says (default: FlightSize, RFC 5681 eq. 4).
     #[default]
     Tcp,
     /// cwnd (allowed by RFC 9438 §4.6). FlightSize includes data that has arrived above a hole; under persistent

@@ -57,11 +57,11 @@ impl UndoLimit for NoLimit {
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct BoundedConfig {
-    /// There is a standing queue if all RTTs of a round trip exceed the smallest RTT by more than this, in percent, and
-    /// the bytes in flight exceed what the path can hold by as much.
+    /// A reduction is final if there is a standing queue: all RTTs of the last round trip exceed the minimum RTT by more than
+    /// this percentage, and the bytes delivered in it exceed the bandwidth-delay product by as much.
     #[schemars(range(min = 0, max = 10000))]
     pub queue: u32,
-    /// Consecutive undos before a reduction is final.
+    /// Number of consecutive undos after which the next reduction is final.
     #[schemars(range(min = 1, max = 1000))]
     pub in_a_row: u32,
     /// Undos are consecutive if there are at most this many round trips between them.

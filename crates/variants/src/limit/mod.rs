@@ -1,4 +1,4 @@
-//! An upper bound for senders: variants that get information which no real sender has.
+//! A reference for senders: variants that get information which no real sender has.
 
 pub mod oracle;
 
@@ -12,23 +12,23 @@ use crate::variant::{Side, Status, Variant};
 /// The variants, in the order of lists.
 pub const VARIANTS: &[Variant] = &[ORACLE, ORACLE_RENO, ORACLE_BBR, ORACLE_BBR1];
 
-/// The bound for senders with CUBIC growth.
+/// The reference for senders with CUBIC growth.
 const ORACLE: Variant = Variant {
     name: "oracle",
     aliases: &["oracle-cubic"],
-    summary: "upper bound, in simulation only: the simulator reports each real loss to the sender; CUBIC growth",
-    source: "docs/reference/matrix.md",
+    summary: "reference, in simulation only: the simulator tells the sender which packets were lost; its window grows as in CUBIC",
+    source: "this project",
     side: Side::Sender,
     peer_needs: "SACK",
-    status: Status::Faithful,
+    status: Status::Original,
     page: &pages::LIMIT_ORACLE,
     compose: || composition(delivery_clocked::with_cubic),
 };
 
-/// The bound for senders with Reno growth.
+/// The reference for senders with Reno growth.
 const ORACLE_RENO: Variant = Variant {
     name: "oracle-reno",
-    summary: "upper bound, in simulation only: the simulator reports each real loss to the sender; Reno growth",
+    summary: "reference, in simulation only: the simulator tells the sender which packets were lost; its window grows as in Reno",
     aliases: &[],
     page: &pages::LIMIT_ORACLE,
     compose: || composition(delivery_clocked::with_reno),

@@ -1,7 +1,8 @@
 //! # Oracle
 //!
-//! Not an algorithm but an upper bound: what a sender could reach on a path that reorders if it knew what happened to
-//! each packet. Only the simulator knows that, so these variants run only in simulations.
+//! The oracle is a reference, not an algorithm: it shows roughly what a sender could reach on a path that reorders if it
+//! knew what happened to each packet. Only the simulator knows that, so these variants run only in simulations. On paths
+//! with random loss it is not a strict upper bound: a sender that leaves slow start later can be faster.
 //!
 //! **What it changes.** The sender does not infer losses. The simulator reports each lost packet at the time when its
 //! acknowledgment would have arrived: one smoothed round-trip time after it was sent. Duplicate ACKs and time since
@@ -13,21 +14,20 @@
 //! - A loss outside recovery reduces the window and begins recovery with PRR. Recovery ends, and growth resumes, when
 //!   everything that was outstanding at that time has been acknowledged, so each window of data causes at most one
 //!   reduction.
-//! - A loss in recovery is retransmitted. If the segment was sent more than a round trip after the reduction, that was
-//!   not enough, and the loss causes another. Otherwise a window that the path cannot hold would stay as it is while
-//!   every retransmission of the first hole meets a full queue.
+//! - A loss in recovery is retransmitted. If the segment was sent more than a round trip after the reduction, the
+//!   reduction was not enough, and the loss causes another one. Otherwise the window would stay too large, and every
+//!   retransmission of the first hole would be dropped by a full queue.
 //! - The window grows by the bytes delivered, including SACKed ones, and limits the pipe.
 //! - Growth and reduction are those of CUBIC (`oracle`) or Reno (`oracle-reno`). With `oracle-bbr` and `oracle-bbr1`, a
 //!   model of the path sets the window and the rate (`bbr`, `bbr1`), and is told about each loss.
 //! - After two round trips without an ACK a probe is sent, like a tail loss probe, because the ACKs may have been lost.
 //!
-//! **Departures.** Timestamps are not offered. With them, a retransmission that fills the first hole makes the receiver
-//! discard late originals (PAWS, RFC 7323 §5), which would add losses.
+//! **Departures.** Timestamps are not offered. With them, a retransmission that fills the first hole would make the
+//! receiver discard late originals (PAWS, RFC 7323 §5), which would then have to be retransmitted.
 //!
-//! **Reproduces.** Nothing. On paths with random loss it is not a strict bound: a sender that leaves slow start later
-//! can be faster.
+//! **Reproduces.** No published result.
 //!
-//! **Status.** Faithful.
+//! **Status.** Original.
 
 use reknit_tcp::facts::{AckFacts, Context, Phase, RecoveryEvent};
 use reknit_tcp::scoreboard::{Cause, SegId};

@@ -26,13 +26,15 @@ pub struct LearnedLatenessConfig {
     /// The window is reduced at once if there are more undecided retransmissions than this.
     #[schemars(range(min = 0, max = 1000))]
     pub max_undecided: u32,
-    /// Then losses of everything sent before the reduction belong to the same congestion event.
+    /// After a reduction because of `max_undecided`, losses of everything sent before it belong to the same congestion
+    /// event.
     pub bursts_are_one_event: bool,
     /// Reduce the window at once if most of the recent retransmissions were needed.
     pub learns_outcomes: bool,
-    /// Slow start pauses while a repair is undecided.
+    /// Slow start pauses while a retransmission is undecided.
     pub holds_slow_start: bool,
-    /// It pauses only if the window has more segments than this, or the round-trip times show a queue.
+    /// Slow start pauses for an undecided retransmission only if the window has more segments than this, or the RTTs show a
+    /// queue.
     #[schemars(range(min = 0, max = 1_000_000))]
     pub hold_above: u32,
     /// Retransmissions carry the timestamp of the first transmission, if timestamps were negotiated.

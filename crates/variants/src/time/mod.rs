@@ -35,7 +35,7 @@ const DCR: Variant = Variant {
 const PR: Variant = Variant {
     name: "pr",
     aliases: &["tcp-pr"],
-    summary: "a segment is lost once it is outstanding for 3 times the longest recent RTT; ignores duplicate ACKs",
+    summary: "a segment counts as lost once it has been outstanding for three times the longest recent RTT; does not count duplicate ACKs as a sign of loss",
     source: "TCP-PR, Transactions on Networking 2006; survey section 6.2.1",
     side: Side::Sender,
     peer_needs: "SACK, for more precise timing",

@@ -21,8 +21,8 @@
 //!   which is then at least 1 s and doubles with each loss of a retransmission until there is an RTT sample.
 //! - Data, including retransmissions, is sent while fewer segments are outstanding than cwnd allows.
 //!
-//! **Departures.** Only whole segments of cwnd are used for sending, as everywhere in this project. While data is
-//! SACKed, the growth of cwnd by one ACK is used on the next one. The segments outstanding at an extreme loss stay
+//! **Departures.** Only whole segments are sent, so cwnd is rounded down. While data is SACKed, growth caused by one ACK
+//! takes effect with the next one. The segments outstanding at an extreme loss stay
 //! memorized, so that the rest of the same burst does not raise the window again. A retransmission doubles `mxrtt`
 //! even without an extreme loss if it was sent with a window of one segment, or if there was no RTT sample since.
 //! Without SACK only the first segment has a timer, which starts when it becomes the first. Each duplicate ACK
@@ -30,11 +30,11 @@
 //! most the largest RTO of the connection; otherwise a peer that delays its ACKs could delay retransmissions
 //! without limit.
 //!
-//! **Reproduces.** The trend of the survey's Figs. 7 and 8: TCP-PR is the best of all, and does not depend on the
-//! spread of delays.
+//! **Reproduces.** The trend of the survey's Figs. 7 and 8: TCP-PR has the highest throughput of all, and its
+//! throughput does not depend on the spread of the delays.
 //!
-//! **Status.** Partial: the survey (§6.2.1) gives neither α nor β, which decide how late a loss is detected; nor what
-//! follows an extreme loss except slow start, nor the initial `mxrtt`, which matter after many losses.
+//! **Status.** Partial: the survey (§6.2.1) does not give α and β, which decide how late a loss is detected, what follows an
+//! extreme loss except slow start, or the initial `mxrtt`, which matter after many losses.
 
 use reknit_tcp::facts::{AckFacts, Context, Trigger, Window};
 use reknit_tcp::scoreboard::{Cause, Record, SegId};

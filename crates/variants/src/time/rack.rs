@@ -14,8 +14,8 @@
 //! step.
 //!
 //! **Departures.** In addition to RFC 8985 the variant uses PRR, CUBIC, undo by DSACK, and limited transmit by the
-//! pipe, which sends new data for everything that has left the network. Step 5 requires the longest remaining time of
-//! all candidates; it is taken from the newest one, without visiting the others. Undo is bounded, because the receiver may
+//! pipe, which sends new data for everything that has left the network. Step 5 needs the longest remaining time of all
+//! candidates; that is the time of the most recently sent one, so the others are not visited. Undo is bounded, because the receiver may
 //! lie (`bounded`).
 //!
 //! **Reproduces.** Worked examples of the steps of RFC 8985.

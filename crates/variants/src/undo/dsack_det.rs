@@ -55,7 +55,7 @@ pub enum Duplication {
 pub struct DsackConfig {
     /// What to do about duplicates made by the network.
     pub duplication: Duplication,
-    /// How many reductions can be judged at the same time. 1: only the last one, as in the papers.
+    /// How many past reductions can still be found spurious. 1: only the last one, as in the papers.
     #[schemars(range(min = 1, max = 8))]
     pub open: u32,
 }

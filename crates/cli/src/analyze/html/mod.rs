@@ -8,7 +8,7 @@ use std::path::Path;
 
 use reknit_trace::{Analysis, Analyzer, DirectionReport, Event, Events, Options};
 
-use crate::Failure;
+use crate::{Failure, output};
 use sketch::{Drawing, Sketch};
 
 /// Directions that are drawn, the worst ones.
@@ -24,7 +24,7 @@ pub(super) fn write(to: &Path, capture: &Path, analysis: &Analysis, options: &Op
     let drawn = &analysis.directions[..analysis.directions.len().min(MOST_DRAWN)];
     let drawings = draw(capture, analysis, drawn, options)?;
     let text = page::page(analysis, drawn, &drawings)?;
-    std::fs::write(to, text).map_err(|error| Failure::of_file(to.display(), &error))
+    output::write_file("--html", to, text)
 }
 
 /// The plots of these directions.
