@@ -128,7 +128,7 @@ fn render_text(report: &AttackReport) -> String {
     let foot = format!(
         "gain: goodput of the liar relative to its goodput when it is honest; share: the liar's part of the goodput of \
          both; rival: goodput of the other transfer relative to its goodput beside an honest receiver; drops: share of \
-         data packets that the queue drops. {} of {} s. reknit {}. All numbers: --json.",
+         data packets that the queue drops. {} of {} s. reknit {}. --json prints all numbers.",
         output::how_many(u64::from(report.seeds), "run"),
         output::count(report.duration_s),
         report.reknit

@@ -108,7 +108,8 @@ fn render_text(trajectory: &Trajectory, seed: u64, screen: Screen) -> String {
     let width = screen.text_width();
     let path = output::title(path, description);
     let title = format!("{variant} on {path}; seed {seed}, {} s", output::count(*duration_s));
-    let more = format!("reknit {}. All numbers: --json. The sender's variables over time: --csv.", trajectory.reknit);
+    let more =
+        format!("reknit {}. --json prints all numbers, --csv the sender's variables over time.", trajectory.reknit);
     format!(
         "{}\n\n{}\n{}\n",
         table::wrap(&title, width, 2),

@@ -181,7 +181,7 @@ fn render_text(grid: &Grid, runs: &[Option<RunSummary>], screen: Screen) -> Stri
     let goodputs: Vec<Estimate> = finished.map(goodput).collect();
     let seeds = runs.iter().all(Option::is_some).then_some(grid.seeds.len());
     let foot = format!(
-        "{} reknit {}. All runs: --csv, --json.",
+        "{} reknit {}. --csv and --json print all runs.",
         output::legend(seeds, &mut goodputs.iter()),
         reknit_compare::VERSION
     );

@@ -73,7 +73,7 @@ fn list(screen: Screen) -> String {
     }
     let table = table::render_grouped(&columns, &headings, screen);
     let hint = "Explain one variant: reknit variants NAME. Print it as a file to edit: reknit variants NAME --toml. Select a family: \
-                --variants family:NAME. All details: --json.";
+                --variants family:NAME. --json prints all details.";
     format!("{table}\n{}\n", table::wrap(hint, screen.text_width(), 0))
 }
 

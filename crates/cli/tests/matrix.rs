@@ -63,7 +63,7 @@ fn a_store_keeps_finished_runs() {
 #[test]
 fn options_that_cannot_work_are_refused() {
     for (more, message) in [
-        (&["--variants", "kernel:cubic"][..], "--variants: kernel:cubic runs live only; add --live (as root)"),
+        (&["--variants", "kernel:cubic"][..], "--variants kernel:cubic: kernels run only with --live (as root)"),
         (&["--variants", "nosuch"], "--variants: "),
         (&["--paths-from", "/nowhere"], "/nowhere: No such file or directory"),
         (&["--paths-from", "x", "--seed", "1"], "cannot be used with"),

@@ -439,7 +439,10 @@ fn a_congestion_control_that_the_kernel_does_not_have() {
 
 #[test]
 fn an_unknown_command() {
-    assert_says(&["simulat"], &["error: simulat: unknown command; did you mean `simulate`? (see `reknit --help`)"]);
+    assert_says(
+        &["simulat"],
+        &["error: simulat: unknown command; did you mean `simulate` or `emulate`? (see `reknit --help`)"],
+    );
 }
 
 #[test]

@@ -317,7 +317,9 @@ fn element<'a>(list: &'a mut [Value], wanted: &str) -> Result<&'a mut Value, Str
     let names: Vec<String> =
         list.iter().enumerate().map(|(i, value)| name(value).unwrap_or_else(|| i.to_string())).collect();
     let position = names.iter().position(|name| name == wanted).or_else(|| wanted.parse().ok());
-    let missing = format!("unknown entry `{wanted}`; the entries are {}", names.join(", "));
+    let near = reknit_config::did_you_mean(wanted, names.iter().map(String::as_str));
+    let the = if near.is_empty() { "; the" } else { " The" };
+    let missing = format!("unknown entry `{wanted}`{near}{the} entries are {}", names.join(", "));
     position.and_then(|i| list.get_mut(i)).ok_or(missing)
 }
 
@@ -444,12 +446,16 @@ mod tests {
             ("loss =", "speed =", "axes.speed: unknown key; these can vary: variant, path,"),
             ("[0, 0.01]", "[]", "axes.loss: must be a list of at least one value"),
             ("[0, 0.01]", "[0, 2]", "loss: "),
-            ("web.count", "wbe.count", "flows.wbe.count: unknown entry `wbe`; the entries are web"),
+            ("web.count", "wbe.count", "flows.wbe.count: unknown entry `wbe`; did you mean `web`? The entries are web"),
             ("web.count", "web.workload.kind.x", "has no `x`; write it as a table"),
             ("seeds = 2", "seeds = 0", "seeds: must be from 1 to 10000"),
             ("\"rack\"]", "\"rock\"]", "variant: unknown variant `rock`"),
-            ("\"rack\"]", "\"qq-*\"]", "axes: variant: no variant matches `qq-*`"),
-            ("variants = [\"sack\", \"rack\"]", "", "variant: missing; set it, or add an axis"),
+            ("\"rack\"]", "\"qq-*\"]", "axes.variant: no variant matches `qq-*`"),
+            (
+                "variants = [\"sack\", \"rack\"]",
+                "",
+                ": `variants` is missing; list the variants, or add an axis `variant`",
+            ),
             ("[axes]", "[axes", ":8: "),
         ] {
             let error = grid(&FILE.replacen(from, to, 1)).unwrap_err().to_string();

@@ -217,8 +217,7 @@ mod tests {
             sample_every: Some(Duration::from_nanos(1)),
         };
         let error = simulate(&options, &AtomicBool::new(false)).unwrap_err().to_string();
-        let says =
-            "sample_every = 1 ns: would take 2000000000 samples; the limit is 1000000 for all connections together";
+        let says = "sample_every = 1 ns: would take 2,000,000,000 samples; the limit is 1,000,000 over all connections";
         assert_eq!(error, says);
         options.sample_every = Some(Duration::from_millis(1));
         let trajectory = simulate(&options, &AtomicBool::new(false)).unwrap().unwrap();

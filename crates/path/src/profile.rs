@@ -211,7 +211,10 @@ fn stages(table: &mut Table, direction: &str) -> Result<Vec<Named>, KeyError> {
         None => Vec::new(),
         Some(Value::Array(stages)) => stages,
         Some(_) => {
-            return Err(KeyError::new(direction, format!("must be a list of stages (in TOML: [[{direction}]] tables)")));
+            return Err(KeyError::new(
+                direction,
+                format!("must be a list of stages (in TOML: [[{direction}]] tables)"),
+            ));
         }
     };
     let read_one = |(i, value)| match value {

@@ -181,7 +181,7 @@ fn a_name_is_required_and_must_be_unused() {
     assert!(error("name = \"My Own\"").starts_with("my.toml: name: invalid variant name `My Own`; allowed are "));
     assert_eq!(
         error("name = \"rack-tlp\""),
-        "my.toml: name: `rack-tlp` is the built-in variant rack; choose another name"
+        "my.toml: name: `rack-tlp` is the built-in variant `rack`; choose another name"
     );
 }
 

@@ -50,7 +50,8 @@ fn footer(comparisons: &[Comparison], screen: Screen, took: std::time::Duration)
     let simulated: f64 = rows.clone().map(|row| row.runs.len() as f64 * first.duration_s).sum();
     let seeds = comparisons.iter().all(|comparison| comparison.complete).then_some(first.seeds as usize);
     let footer = format!(
-        "{} {} s each, {} s of traffic in {:.2} s. reknit {}. All fields: --json. Packets: --pcap FILE.",
+        "{} {} s each, {} s of traffic in {:.2} s. reknit {}. --json prints all fields; --pcap FILE writes the \
+         packets.",
         output::legend(seeds, &mut rows.map(|row| &row.goodput_mbit_s)),
         output::count(first.duration_s),
         output::count(simulated),

@@ -34,7 +34,7 @@ fn render_text(report: &MatrixReport) -> String {
     let foot = format!(
         "Goodput relative to `sack` without reordering (of in-order), and to the oracle whose window grows in the same \
          way (of oracle): mean, median and minimum over the paths; each path counts with the mean of its runs. {} of {} s \
-         per variant and path. reknit {}. All runs: --csv, --json.",
+         per variant and path. reknit {}. --csv and --json print all runs.",
         output::how_many(u64::from(report.seeds), "run"),
         output::count(report.duration_s),
         report.reknit
@@ -44,7 +44,7 @@ fn render_text(report: &MatrixReport) -> String {
     let doubts = report.runs.iter().filter(|run| run.doubt.is_some()).count();
     if doubts > 0 {
         let note = format!(
-            "{doubts} of {live} live runs are unreliable because the machine was busy (details: --json); repeat when it \
+            "{doubts} of {live} live runs are unreliable because the machine was busy (--json has details); repeat when it \
              is idle."
         );
         text = text + &table::wrap(&note, width, 0) + "\n";

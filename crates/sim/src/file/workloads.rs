@@ -59,7 +59,7 @@ pub(super) fn workload(value: Value) -> Result<Workload, KeyError> {
             return Err(KeyError::new("kind", reknit_config::unknown(&what, &kind, &KINDS)));
         }
     };
-    check(workload.map_err(|error| error.told(|message| format!("{message} ({kind})")))?)
+    check(workload.map_err(|error| error.map_message(|message| format!("{message} ({kind})")))?)
 }
 
 /// Refuses sizes that can never arrive completely, and counts of zero.
