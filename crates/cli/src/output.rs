@@ -125,7 +125,7 @@ pub(crate) fn whole(n: u64) -> String {
 }
 
 fn thousands(value: f64) -> String {
-    let text = grouped(value.abs().round_ties_even() as u64);
+    let text = grouped(format!("{:.0}", value.abs()).parse().unwrap_or(u64::MAX));
     if value < 0.0 { format!("-{text}") } else { text }
 }
 

@@ -80,7 +80,7 @@ pub struct UnknownVariant {
 
 /// What to say about a variant that is not known: names that are similar to `name`, also of the user's `own` variants, and
 /// where all names are.
-pub fn hint<'a>(name: &str, own: &mut dyn Iterator<Item = &'a str>) -> String {
+pub fn hint(name: &str, own: &mut dyn Iterator<Item = &str>) -> String {
     let near = reknit_config::did_you_mean(name, VARIANTS.iter().map(|variant| variant.name).chain(own));
     format!("{near}{} `reknit variants` lists all", if near.is_empty() { ";" } else { "" })
 }

@@ -168,7 +168,7 @@ fn clocks(report: &BothEnds) -> String {
             );
         }
         None => {
-            text.push_str("; all packets passed one of the points first, so delays are relative to the shortest one")
+            text.push_str("; all packets passed one of the points first, so delays are relative to the shortest one");
         }
     }
     text

@@ -16,6 +16,8 @@ use crate::{Damage, Error};
 
 /// The longest frame or block that is accepted. `tcpdump` captures at most 256 KiB of a packet.
 const MOST_BYTES: usize = 16 << 20;
+/// The formats that can be read.
+const SUPPORTED: &str = "pcap and pcapng, plain or compressed with gzip or zstd";
 
 /// A frame as captured.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -87,7 +89,6 @@ impl<'r> Frames<'r> {
                 return Err(Error::OtherFormat(format));
             }
             let start = &buffer.bytes()[..buffer.bytes().len().min(4)];
-            const SUPPORTED: &str = "pcap and pcapng, plain or compressed with gzip or zstd";
             return Err(Error::Format(if start.is_empty() {
                 format!("is empty; supported are {SUPPORTED}")
             } else {
