@@ -104,7 +104,11 @@ def named(argument: str, what: File | Table) -> str | dict[str, Any]:
 
 def file_names(argument: str, files: File | Iterable[File]) -> list[File]:
     """Return a list of files; a single file may be given without a list."""
-    many = [files] if isinstance(files, str | os.PathLike) else listed(argument, files, "give a file name, or a list of them")
+    many = (
+        [files]
+        if isinstance(files, str | os.PathLike)
+        else listed(argument, files, "give a file name, or a list of them")
+    )
     for file in many:
         if not isinstance(file, str | os.PathLike):
             raise wrong(argument, file, "give the name of a file")
@@ -169,7 +173,11 @@ def assignments(settings: Settings | None) -> list[str]:
         return []
     if isinstance(settings, Mapping):
         return [f"{key}={_text(value)}" for key, value in plain(settings).items()]
-    many = [settings] if isinstance(settings, str) else listed("set", settings, "give a mapping, or a list of texts KEY=VALUE")
+    many = (
+        [settings]
+        if isinstance(settings, str)
+        else listed("set", settings, "give a mapping, or a list of texts KEY=VALUE")
+    )
     for assignment in many:
         if not isinstance(assignment, str):
             raise wrong("set", assignment, "give a mapping, or a list of texts KEY=VALUE")

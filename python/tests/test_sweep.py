@@ -192,7 +192,11 @@ def test_wrong_points_are_refused_before_anything_runs() -> None:
     with Counting(1) as executor:
         for scenario, axes, says in [
             (SCENARIO, {"variant": ["sack", "rock"]}, "scenario: variant: unknown variant `rock`"),
-            (SCENARIO, {"variant": ["sack"], "speed": [1]}, "scenario: axes.speed: unknown key; these can vary: variant"),
+            (
+                SCENARIO,
+                {"variant": ["sack"], "speed": [1]},
+                "scenario: axes.speed: unknown key; these can vary: variant",
+            ),
             (SCENARIO, {"loss": [0.1]}, "scenario: variant: missing"),
             (SCENARIO, {"variant": []}, "axes.variant: must be a list"),
             (SCENARIO, {"variant": "sack"}, "axes.variant: must be a list"),

@@ -446,7 +446,7 @@ mod tests {
             ("loss =", "speed =", "axes.speed: unknown key; these can vary: variant, path,"),
             ("[0, 0.01]", "[]", "axes.loss: must be a list of at least one value"),
             ("[0, 0.01]", "[0, 2]", "loss: "),
-            ("web.count", "wbe.count", "flows.wbe.count: unknown entry `wbe`; did you mean `web`? The entries are web"),
+            ("web.count", "wbe.count", "flows.wbe.count: unknown entry `wbe`; the entries are web"),
             ("web.count", "web.workload.kind.x", "has no `x`; write it as a table"),
             ("seeds = 2", "seeds = 0", "seeds: must be from 1 to 10000"),
             ("\"rack\"]", "\"rock\"]", "variant: unknown variant `rock`"),

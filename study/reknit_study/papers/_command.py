@@ -86,8 +86,8 @@ def _parser() -> argparse.ArgumentParser:
         "what",
         nargs="*",
         metavar="PAPER [EXPERIMENT ...]",
-        help="a paper, and some of its experiments [default: all papers, with shortened experiments]; 'list' lists them and "
-        "what they cost, 'stability' checks whether outcomes depend on the seeds, with four sets of them",
+        help="a paper, and some of its experiments [default: all papers, with shortened experiments]; 'list' lists "
+        "them and what they cost, 'stability' checks whether outcomes depend on the seeds, with four sets of them",
     )
     tier = parser.add_mutually_exclusive_group()
     tier.add_argument("--quick", action="store_true", help="a few short experiments of each paper, in minutes")
@@ -95,7 +95,11 @@ def _parser() -> argparse.ArgumentParser:
         "--full", action="store_true", help="durations, seeds and points as published; 'list' shows the cost"
     )
     parser.add_argument(
-        "--store", type=Path, default=Path("out/papers"), metavar="DIR", help="save finished runs here [default: %(default)s]"
+        "--store",
+        type=Path,
+        default=Path("out/papers"),
+        metavar="DIR",
+        help="save finished runs here [default: %(default)s]",
     )
     parser.add_argument(
         "--out", type=Path, default=Path("out/papers.html"), metavar="FILE", help="the report [default: %(default)s]"
@@ -114,10 +118,12 @@ def _parser() -> argparse.ArgumentParser:
         "--more-seeds",
         type=_names,
         metavar="LIST",
-        help="add seeds where an outcome depends on them: only for these papers and experiments (separated by commas), "
-        "or 'none' [default: all]",
+        help="add seeds where an outcome depends on them: only for these papers and experiments (separated by "
+        "commas), or 'none' [default: all]",
     )
-    parser.add_argument("--first-seed", type=int, default=1, metavar="N", help="seeds are N, N + 1, ... [default: %(default)s]")
+    parser.add_argument(
+        "--first-seed", type=int, default=1, metavar="N", help="seeds are N, N + 1, ... [default: %(default)s]"
+    )
     return parser
 
 
@@ -142,7 +148,7 @@ def _run(asked: argparse.Namespace) -> int:
     _check_names(asked)
     _check_files(asked)
     many = f"{len(chosen)} experiment{'s' if len(chosen) > 1 else ''}"
-    print(f"rerunning {many}; finished runs are kept in {asked.store}, so it can be stopped and resumed", file=sys.stderr)
+    print(f"rerunning {many}; finished runs are kept in {asked.store}", file=sys.stderr)
     began = time.monotonic()
     with _lab(asked, tier, asked.full_for) as lab:
         verdicts = _stability.decided(lab, chosen)
