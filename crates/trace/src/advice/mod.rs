@@ -252,8 +252,11 @@ impl DirectionReport {
         const CONSTANT: f64 = 1.22;
         const MUCH_MORE: f64 = 2.0;
         let share = self.verdicts.lost as f64 / self.packets.max(1) as f64;
-        let round_trip_s = self.round_trip.as_ref().map_or(0.0, |round_trip| round_trip.least_ms / 1e3);
-        let allowed = CONSTANT * self.segment() as f64 * 8e-6 / (round_trip_s * share.sqrt());
+        let Some(round_trip) = &self.round_trip else { return true };
+        if self.incident(Incident::Timeouts).is_some() {
+            return true;
+        }
+        let allowed = CONSTANT * self.segment() as f64 * 8e-6 / (round_trip.least_ms / 1e3 * share.sqrt());
         allowed < MUCH_MORE * self.goodput_mbit_s
     }
 
