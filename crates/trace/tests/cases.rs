@@ -43,7 +43,7 @@ fn what_the_capture_lacks_is_said_although_it_was_acknowledged() {
             let (analysis, events) = wire.analyze();
             let is_data = ![8, 11, 14, 17, 20].contains(&number);
             let warned =
-                analysis.warnings.iter().any(|warning| warning.contains("1448 bytes were acknowledged, but never"));
+                analysis.warnings.iter().any(|warning| warning.contains("1,448 bytes were acknowledged, but never"));
             assert_eq!(warned, is_data, "near {near}, without {number}: {:?}", analysis.warnings);
             let direction = wire.direction(1);
             assert_eq!(
@@ -67,7 +67,7 @@ fn a_response_that_was_not_captured_is_missed() {
     let (analysis, events) = wire.analyze();
     assert_eq!(analysis.warnings.len(), 1, "{:?} {events:?}", analysis.warnings);
     assert!(
-        analysis.warnings[0].starts_with("2902 bytes were acknowledged, but never captured"),
+        analysis.warnings[0].starts_with("2,902 bytes were acknowledged, but never captured"),
         "{:?}",
         analysis.warnings
     );
@@ -473,7 +473,7 @@ fn holes_at_the_end_of_a_capture_are_not_older_than_the_capture() {
     let hole = incident(&direction, Incident::NeverRepaired);
     assert!(hole.longest_s <= analysis.duration_s && hole.longest_s > 9.0, "{hole:?} of {} s", analysis.duration_s);
     assert_eq!(hole.packets, 3, "{hole:?} {events:?}");
-    assert!(hole.text().ends_with(&format!("waited {:.2} s", hole.longest_s)), "{}", hole.text());
+    assert!(hole.text().ends_with(&format!("waited {:.2} s for them", hole.longest_s)), "{}", hole.text());
 }
 
 #[test]
