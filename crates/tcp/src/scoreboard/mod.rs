@@ -48,7 +48,7 @@ use crate::seq::Offset;
 
 /// The most segments that one event acknowledges, SACKs, marks or sends. With more, several events follow each other.
 /// Fuzzers, whose windows are small, use a small number.
-pub(crate) const AT_ONCE: usize = if cfg!(fuzzing) { 8 } else { 256 };
+pub(crate) const AT_ONCE: usize = if cfg!(fuzzing) { 8 } else { 2048 };
 
 /// The records of all outstanding segments. Plug-ins read it; only the sender changes it.
 #[derive(Clone, Debug, Default)]
