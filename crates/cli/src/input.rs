@@ -58,7 +58,7 @@ pub(crate) fn network(text: &str) -> Result<Network, String> {
 pub(crate) fn time(text: &str) -> Result<Time, String> {
     let text = text.trim();
     let seconds = |text: &str| text.parse::<f64>().ok().filter(|seconds| (0.0..1e10).contains(seconds));
-    if let Some(at) = seconds(text).filter(|at| *at >= LEAST_EPOCH) {
+    if let Some(at) = seconds(text).filter(|at| *at >= MIN_EPOCH) {
         // Whole seconds apart: a floating-point number has not enough digits for nanoseconds since 1970.
         let (whole, fraction) = text.split_once('.').unwrap_or((text, ""));
         let nanos = nanoseconds(fraction).zip(whole.parse::<u64>().ok());
@@ -77,7 +77,7 @@ pub(crate) fn time(text: &str) -> Result<Time, String> {
 }
 
 /// Seconds from this on are seconds since 1970.
-const LEAST_EPOCH: f64 = 1e8;
+const MIN_EPOCH: f64 = 1e8;
 
 /// A fraction of a second in nanoseconds.
 fn nanoseconds(fraction: &str) -> Option<u64> {

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::sync::atomic::Ordering;
 
 use reknit_compare::{Best, Comparison, Count, Estimate, Replay, ReplayCheck, ReplayOptions, Replayer, SenderCheck};
-use reknit_sim::MOST_SEEDS;
+use reknit_sim::MAX_SEEDS;
 use reknit_trace::{Options, Place};
 use reknit_units::{Duration, Rate};
 
@@ -49,7 +49,7 @@ pub(crate) struct Args {
     #[arg(long, value_name = "RATE", allow_hyphen_values = true)]
     rate: Option<Rate>,
     /// Runs of each variant, each with different draws from the measured delays and losses
-    #[arg(long, value_name = "N", default_value = "5", value_parser = input::whole::<1, MOST_SEEDS>,
+    #[arg(long, value_name = "N", default_value = "5", value_parser = input::whole::<1, MAX_SEEDS>,
           allow_negative_numbers = true)]
     draws: u32,
     /// Replay this much of the transfer, from its beginning [default: all, but at most 60 s]

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use reknit_compare::{GridFile, ScenarioOptions};
 use reknit_path::Phases;
-use reknit_sim::{Group, MOST_FLOWS, PathSource, Plan};
+use reknit_sim::{Group, MAX_FLOWS, PathSource, Plan};
 use reknit_units::{Duration, Share};
 use toml::Value;
 
@@ -48,7 +48,7 @@ pub(crate) struct SimulationArgs {
     #[arg(long, value_name = "TIME", value_parser = input::duration, allow_hyphen_values = true)]
     duration: Option<Duration>,
     /// Run this many bulk transfers of the same variant over the path, started 100 ms apart [default: 1]
-    #[arg(long, value_name = "N", value_parser = input::whole::<1, MOST_FLOWS>, allow_negative_numbers = true)]
+    #[arg(long, value_name = "N", value_parser = input::whole::<1, MAX_FLOWS>, allow_negative_numbers = true)]
     flows: Option<u32>,
     /// Draw for each seed when flows start, which of several paths comes first, and when periodic faults begin (`drawn`), or use
     /// the same for all seeds (`fixed`) [default: drawn]

@@ -6,7 +6,7 @@ use std::sync::atomic::Ordering;
 use rayon::prelude::*;
 use reknit_compare::{Error, Estimate, Grid, GridFile, Point, RunSummary, Store, columns, names};
 use reknit_path::is_file_name;
-use reknit_sim::MOST_SEEDS;
+use reknit_sim::MAX_SEEDS;
 use serde::Serialize;
 use serde_json::{Map, Value};
 
@@ -44,7 +44,7 @@ pub(crate) struct Args {
     #[arg(long, value_name = "DIR")]
     store: Option<PathBuf>,
     /// Run each point this many times, with the seeds 1, 2, 3, ... [default: 5]
-    #[arg(long, value_name = "N", value_parser = input::whole::<1, MOST_SEEDS>, allow_negative_numbers = true)]
+    #[arg(long, value_name = "N", value_parser = input::whole::<1, MAX_SEEDS>, allow_negative_numbers = true)]
     seeds: Option<u32>,
     #[command(flatten)]
     simulation: SimulationArgs,

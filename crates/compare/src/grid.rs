@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use rayon::prelude::*;
 use reknit_config::{InputError, KeyError};
-use reknit_sim::{MOST_SEEDS, Plan};
+use reknit_sim::{MAX_SEEDS, Plan};
 use reknit_variants::Custom;
 use serde::Deserialize;
 use toml::{Spanned, Table, Value};
@@ -14,7 +14,7 @@ use crate::point::Point;
 use crate::{Error, ScenarioOptions, named_variant, names};
 
 /// The most points of a grid.
-const MOST_POINTS: usize = 1_000_000;
+const MAX_POINTS: usize = 1_000_000;
 /// The keys of a scenario that can vary.
 const KEYS: [&str; 7] = ["variant", "path", "duration", "loss", "in_order", "phases", "flows"];
 
@@ -210,13 +210,13 @@ impl Grid {
             (None, None) => (1..=5).collect(),
             (None, Some(number)) => {
                 let number = number.as_integer().and_then(|n| u64::try_from(n).ok());
-                let number = number.filter(|n| (1..=u64::from(MOST_SEEDS)).contains(n));
-                let message = format!("must be from 1 to {MOST_SEEDS}");
+                let number = number.filter(|n| (1..=u64::from(MAX_SEEDS)).contains(n));
+                let message = format!("must be from 1 to {MAX_SEEDS}");
                 (1..=number.ok_or_else(|| wrong(&location, "seeds", &message))?).collect()
             }
         };
-        if seeds.is_empty() || seeds.len() > MOST_SEEDS as usize {
-            return Err(wrong(&location, "seeds", &format!("must be 1 to {MOST_SEEDS} seeds")));
+        if seeds.is_empty() || seeds.len() > MAX_SEEDS as usize {
+            return Err(wrong(&location, "seeds", &format!("must be 1 to {MAX_SEEDS} seeds")));
         }
         if let Some(variants) = table.remove("variants")
             && axes.iter().all(|axis| axis.key != "variant")
@@ -229,9 +229,9 @@ impl Grid {
             axis.expand(&own).map_err(|message| wrong(&location, &format!("axes.{}", axis.key), &message))?;
         }
         let size = axes.iter().try_fold(1, |size: usize, axis| size.checked_mul(axis.values.len()));
-        let all = size.and_then(|size| size.checked_mul(seeds.len())).filter(|all| *all <= MOST_POINTS);
+        let all = size.and_then(|size| size.checked_mul(seeds.len())).filter(|all| *all <= MAX_POINTS);
         let (Some(size), Some(_)) = (size, all) else {
-            return Err(wrong(&location, "axes", &format!("the grid has more than {MOST_POINTS} points")));
+            return Err(wrong(&location, "axes", &format!("the grid has more than {MAX_POINTS} points")));
         };
         let resolve = |i: usize| resolve(&location, chosen(&location, &table, &axes, i)?, variant_files);
         let cells: Vec<(Point, Vec<String>)> = (0..size).into_par_iter().map(resolve).collect::<Result<_, Error>>()?;

@@ -15,7 +15,7 @@ use toml::Table;
 use crate::{CompareOptions, Error, Experiment, Row, ScenarioOptions};
 
 /// Packets of the transfer that are looked at.
-const MOST_PACKETS: usize = 200_000;
+const MAX_PACKETS: usize = 200_000;
 /// The longest time that is replayed.
 const LONGEST: Duration = Duration::from_secs(10);
 /// Packets that all simulations together may send, so that they take about a second, and the simulations.
@@ -30,7 +30,7 @@ const CLOSE: f64 = 1.5;
 const UNLIKELY: f64 = 0.3;
 /// The degrees of reordering that Linux has by default, and that may be set.
 const USUAL_REORDERING: u64 = 300;
-const MOST_REORDERING: u64 = 1000;
+const MAX_REORDERING: u64 = 1000;
 
 /// A model of the sender that was captured.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -88,7 +88,7 @@ fn journeys(direction: &DirectionReport, capture: &Path, options: &Options) -> R
     let mut analyzer = Analyzer::new(Options { journeys: true, journeys_of: only, ..*options });
     while let Some(frame) = frames.next_frame() {
         analyzer.on_frame(&frame, &mut |_| {});
-        if analyzer.journeys().of(direction).len() >= MOST_PACKETS {
+        if analyzer.journeys().of(direction).len() >= MAX_PACKETS {
             break;
         }
     }
@@ -126,7 +126,7 @@ fn replay(direction: &DirectionReport, journeys: &[Journey]) -> Option<Replayed>
     }
     let degree = direction.reordering.extent_p99.unwrap_or(0) * 3 / 2;
     if degree > USUAL_REORDERING && sender != Sender::Counting {
-        let degree = degree.min(MOST_REORDERING);
+        let degree = degree.min(MAX_REORDERING);
         try_on(&path, Change::MaxReordering(degree), PATIENT, Some(patient(sender, degree)));
     }
     Some(Replayed {

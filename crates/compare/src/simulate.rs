@@ -16,7 +16,7 @@ use crate::setup::Setup;
 use crate::{Error, NamedVariant, RunSummary, ScenarioOptions, named_variant};
 
 /// The most samples of a time series, all connections together.
-const MOST_SAMPLES: u128 = 1_000_000;
+const MAX_SAMPLES: u128 = 1_000_000;
 
 /// What to simulate.
 #[derive(Clone, PartialEq, Debug)]
@@ -146,11 +146,11 @@ impl SimulateOptions {
         if let Some(interval) = self.sample_every {
             let flows = setup.plan.groups.iter().map(|group| u128::from(group.count)).sum::<u128>();
             let samples = u128::from(setup.duration.as_nanos() / interval.as_nanos()) * flows;
-            if samples > MOST_SAMPLES {
+            if samples > MAX_SAMPLES {
                 let message = format!(
                     "would take {} samples; the limit is {} over all connections",
                     grouped(u64::try_from(samples).unwrap_or(u64::MAX)),
-                    grouped(MOST_SAMPLES as u64)
+                    grouped(MAX_SAMPLES as u64)
                 );
                 return Err(InputError::of_argument("sample_every", interval, message).into());
             }

@@ -28,11 +28,11 @@ pub struct Outcome {
 }
 
 /// The largest gap must be more than this share of the range,
-const LEAST_GAP_OF_RANGE: f64 = 0.75;
+const MIN_GAP_OF_RANGE: f64 = 0.75;
 /// and at least this share of the mean.
-const LEAST_GAP_OF_MEAN: f64 = 0.1;
+const MIN_GAP_OF_MEAN: f64 = 0.1;
 /// Each group must have at least this many values.
-const LEAST_RUNS: usize = 2;
+const MIN_RUNS: usize = 2;
 
 /// Two-sided 95 % quantiles of Student's t for 1 to 30 degrees of freedom.
 const T95: [f64; 30] = [
@@ -74,9 +74,9 @@ fn two_groups(sorted: &[f64]) -> Option<[Outcome; 2]> {
     let gap = |upper: usize| sorted[upper] - sorted[upper - 1];
     let upper = (1..sorted.len()).max_by(|a, b| gap(*a).total_cmp(&gap(*b)))?;
     let range = sorted[sorted.len() - 1] - sorted[0];
-    let is_wide = gap(upper) > LEAST_GAP_OF_RANGE * range && gap(upper) >= LEAST_GAP_OF_MEAN * mean(sorted).abs();
+    let is_wide = gap(upper) > MIN_GAP_OF_RANGE * range && gap(upper) >= MIN_GAP_OF_MEAN * mean(sorted).abs();
     let groups = [&sorted[..upper], &sorted[upper..]];
-    let are_groups = is_wide && groups.iter().all(|group| group.len() >= LEAST_RUNS);
+    let are_groups = is_wide && groups.iter().all(|group| group.len() >= MIN_RUNS);
     are_groups.then(|| groups.map(|group| Outcome { mean: mean(group), runs: group.len() }))
 }
 

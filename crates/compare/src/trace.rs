@@ -16,7 +16,7 @@ use crate::simulate::{ShownColumns, phase};
 use crate::{Error, SimulateOptions};
 
 /// The most events of a trace.
-const MOST_EVENTS: usize = 2_000_000;
+const MAX_EVENTS: usize = 2_000_000;
 
 /// The packets that were sent, delivered and lost in a run: columns of equal length, in the order of events. Sequence
 /// numbers are relative to the initial ones: the SYN is 0, the first byte of data 1.
@@ -95,7 +95,7 @@ pub fn trace(options: &SimulateOptions, stop: &AtomicBool) -> Result<Option<Trac
         }
         Err(_) if is_full.load(Ordering::Relaxed) => {
             let message =
-                format!("would record more than {MOST_EVENTS} events, the limit of a trace; trace a shorter run");
+                format!("would record more than {MAX_EVENTS} events, the limit of a trace; trace a shorter run");
             Err(InputError::of_argument("duration", setup.duration, message).into())
         }
         Err(_) => Ok(None),
@@ -201,7 +201,7 @@ impl Tracer for Recorder<'_> {
     const WATCHES: bool = true;
 
     fn on_packet(&mut self, now: Instant, event: TraceEvent, datagram: &Datagram) {
-        if self.packets.time_s.len() == MOST_EVENTS {
+        if self.packets.time_s.len() == MAX_EVENTS {
             self.is_full.store(true, Ordering::Relaxed);
             self.stop.store(true, Ordering::Relaxed);
             return;

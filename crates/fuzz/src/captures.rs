@@ -4,12 +4,12 @@ use reknit_path::Profile;
 use reknit_trace::{Analyzer, BothEndsOptions, Matched, MeasuredPath, Options, Place};
 
 /// The most compressed bytes: they may expand a thousandfold.
-const MOST_COMPRESSED: usize = 20_000;
+const MAX_COMPRESSED: usize = 20_000;
 
 pub(crate) fn run(data: &[u8]) {
     let Some((how, file)) = data.split_first() else { return };
     let is_compressed = file.starts_with(&[0x1f, 0x8b]) || file.starts_with(&[0x28, 0xb5]);
-    if is_compressed && file.len() > MOST_COMPRESSED {
+    if is_compressed && file.len() > MAX_COMPRESSED {
         return;
     }
     let at = [None, Some(Place::Sender), Some(Place::Middle), Some(Place::Receiver)][usize::from(how % 4)];

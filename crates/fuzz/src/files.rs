@@ -15,7 +15,7 @@ use crate::engine;
 /// The packets that go through a path.
 const PACKETS: u32 = 50;
 /// The most flows of a scenario that are set up.
-const MOST_FLOWS: u32 = 1000;
+const MAX_FLOWS: u32 = 1000;
 
 /// The value, if there is one. An error has to be one line that says something.
 fn one_line<T, E: Display>(result: Result<T, E>) -> Option<T> {
@@ -71,7 +71,7 @@ pub(crate) fn scenarios(data: &[u8]) {
         Ok(Arc::new((variant.compose)()))
     };
     let Some(setup) = one_line(plan.flow_setup(&profile, known)) else { return };
-    if plan.groups.iter().map(|group| group.count).sum::<u32>() <= MOST_FLOWS {
+    if plan.groups.iter().map(|group| group.count).sum::<u32>() <= MAX_FLOWS {
         setup.flows(&Arc::default(), 1);
     }
 }

@@ -20,16 +20,16 @@ use crate::checksums;
 use crate::input::Input;
 use crate::segments::{Expected, mutated};
 
-const MOST_OPERATIONS: usize = 2000;
-const MOST_SOCKETS: usize = 40;
-const MOST_UDP: usize = 4;
-const MOST_REQUESTS: usize = 6;
-const MOST_MEMORY: u64 = 100_000;
+const MAX_OPERATIONS: usize = 2000;
+const MAX_SOCKETS: usize = 40;
+const MAX_UDP: usize = 4;
+const MAX_REQUESTS: usize = 6;
+const MAX_MEMORY: u64 = 100_000;
 /// What each connection may have when no memory is left, and what one call may add.
 const LEAST: u64 = 12 << 10;
 const ONE_CALL: u64 = 160 << 10;
 /// The most packets or events that one operation may cause.
-const MOST_AT_ONCE: usize = 10_000;
+const MAX_AT_ONCE: usize = 10_000;
 /// After this time nothing is left: longer than all timeouts.
 const LAST: Duration = Duration::from_secs(1000);
 /// Waits of [`Host::act`].
@@ -49,7 +49,7 @@ struct Host {
 pub(crate) fn run(data: &[u8]) {
     let mut input = Input::new(data);
     let mut host = Host::new();
-    for _ in 0..MOST_OPERATIONS {
+    for _ in 0..MAX_OPERATIONS {
         if input.is_empty() {
             break;
         }
@@ -79,10 +79,10 @@ impl Host {
         let now = Instant::ZERO + Duration::from_secs(1000);
         let options = Options {
             addresses: vec![address("10.0.0.1"), address("fd00::1")],
-            most_requests: MOST_REQUESTS,
-            most_sockets: MOST_SOCKETS,
-            most_orphans: 10,
-            most_memory: Bytes(MOST_MEMORY),
+            max_requests: MAX_REQUESTS,
+            max_sockets: MAX_SOCKETS,
+            max_orphans: 10,
+            max_memory: Bytes(MAX_MEMORY),
             resets_per_second: 100,
             icmp_per_second: 100,
             ..Options::default()
@@ -220,7 +220,7 @@ impl Host {
     }
 
     fn bind(&mut self, input: &mut Input<'_>, how: usize) {
-        if self.udp.len() >= MOST_UDP || how == 0 {
+        if self.udp.len() >= MAX_UDP || how == 0 {
             if let Some(id) = self.udp_socket(how) {
                 self.stack.close_udp(id);
                 self.udp.retain(|other| *other != id);
@@ -288,7 +288,7 @@ impl Host {
             self.stack.on_timer(self.now);
             self.settle();
             fired += 1;
-            assert!(fired < 100 * MOST_AT_ONCE, "timers fire for ever");
+            assert!(fired < 100 * MAX_AT_ONCE, "timers fire for ever");
         }
         self.now = until;
     }
@@ -301,20 +301,20 @@ impl Host {
             encode(transmit.endpoints, &transmit.segment, &payload, &mut packet);
             let read = Decoded::read(&packet).expect("what is sent can be read");
             assert_eq!((read.endpoints, read.payload), (transmit.endpoints, payload.as_slice()));
-            if self.last.len() >= MOST_SOCKETS {
+            if self.last.len() >= MAX_SOCKETS {
                 self.last.clear();
             }
             self.last.insert((transmit.endpoints.source, transmit.endpoints.destination), transmit);
             payload.clear();
             count += 1;
-            assert!(count < MOST_AT_ONCE, "segments without end");
+            assert!(count < MAX_AT_ONCE, "segments without end");
         }
         while self.stack.poll_other(&mut packet) {
             let protocol = if packet[0] >> 4 == 6 { packet[6] } else { packet[9] };
             assert!(matches!(protocol, 1 | 58) || Datagram::read(&packet).is_some(), "{packet:?}");
             assert!(packet.len() <= 1500);
             count += 1;
-            assert!(count < MOST_AT_ONCE, "packets without end");
+            assert!(count < MAX_AT_ONCE, "packets without end");
         }
         while let Some(event) = self.stack.next_event() {
             if let Event::Closed(id) = event {
@@ -322,11 +322,11 @@ impl Host {
                 self.sockets.retain(|other| *other != id);
             }
             count += 1;
-            assert!(count < MOST_AT_ONCE, "events without end");
+            assert!(count < MAX_AT_ONCE, "events without end");
         }
         let sockets = self.stack.sockets();
-        let most = MOST_MEMORY + LEAST * sockets as u64 + ONE_CALL;
-        assert!(sockets <= MOST_SOCKETS && self.stack.memory().0 <= most, "{sockets}, {}", self.stack.memory());
+        let most = MAX_MEMORY + LEAST * sockets as u64 + ONE_CALL;
+        assert!(sockets <= MAX_SOCKETS && self.stack.memory().0 <= most, "{sockets}, {}", self.stack.memory());
     }
 
     fn end(mut self) {

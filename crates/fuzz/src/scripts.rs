@@ -6,7 +6,7 @@ use reknit_units::Duration;
 /// The longest script that is run: timers may fire each millisecond.
 const LONGEST: Duration = Duration::from_secs(100);
 /// The most bytes that are written or read at once.
-const MOST_BYTES: u64 = 1 << 20;
+const MAX_BYTES: u64 = 1 << 20;
 
 pub(crate) fn run_text(data: &[u8]) {
     let text = String::from_utf8_lossy(data);
@@ -19,7 +19,7 @@ pub(crate) fn run_text(data: &[u8]) {
 
 fn is_short(script: &Script) -> bool {
     let is_small = |event: &Event| match event {
-        Event::Call(Call::Write(n) | Call::Read(n)) => *n <= MOST_BYTES,
+        Event::Call(Call::Write(n) | Call::Read(n)) => *n <= MAX_BYTES,
         _ => true,
     };
     script.lines.last().is_none_or(|line| line.at <= LONGEST) && script.lines.iter().all(|line| is_small(&line.event))

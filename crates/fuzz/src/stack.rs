@@ -18,11 +18,11 @@ use crate::input::Input;
 use crate::segments::{Expected, mutated};
 
 /// The most operations of an input.
-const MOST_OPERATIONS: usize = 2000;
+const MAX_OPERATIONS: usize = 2000;
 /// The most sockets of the host.
-const MOST_SOCKETS: usize = 40;
+const MAX_SOCKETS: usize = 40;
 /// The most segments or events that one operation may cause.
-const MOST_AT_ONCE: usize = 10_000;
+const MAX_AT_ONCE: usize = 10_000;
 /// After this time nothing is left of closed sockets: longer than all timeouts.
 const LAST: Duration = Duration::from_secs(1000);
 /// The port of the listeners.
@@ -41,7 +41,7 @@ struct Host {
 pub(crate) fn run(data: &[u8]) {
     let mut input = Input::new(data);
     let mut host = Host::new();
-    for _ in 0..MOST_OPERATIONS {
+    for _ in 0..MAX_OPERATIONS {
         if input.is_empty() {
             break;
         }
@@ -59,7 +59,7 @@ impl Host {
     fn new() -> Host {
         let now = Instant::ZERO + Duration::from_secs(1000);
         let addresses = vec![address("10.0.0.1"), address("fd00::1")];
-        let options = Options { addresses, most_sockets: MOST_SOCKETS, resets_per_second: 100, ..Options::default() };
+        let options = Options { addresses, max_sockets: MAX_SOCKETS, resets_per_second: 100, ..Options::default() };
         let mut stack = Stack::new(now, options, [7; 32]);
         let options = ListenOptions { backlog: 3, syn_backlog: 3, ..ListenOptions::default() };
         let listeners = ["0.0.0.0", "::"].map(|local| stack.listen(SocketAddr::new(address(local), PORT), &options));
@@ -227,7 +227,7 @@ impl Host {
             self.stack.on_timer(self.now);
             self.settle();
             fired += 1;
-            assert!(fired < 100 * MOST_AT_ONCE, "timers fire for ever");
+            assert!(fired < 100 * MAX_AT_ONCE, "timers fire for ever");
         }
         self.now = until;
     }
@@ -240,14 +240,14 @@ impl Host {
             encode(transmit.endpoints, &transmit.segment, &payload, &mut packet);
             let read = Decoded::read(&packet).expect("what is sent can be read");
             assert_eq!((read.endpoints, read.payload), (transmit.endpoints, payload.as_slice()));
-            if self.last.len() < MOST_SOCKETS {
+            if self.last.len() < MAX_SOCKETS {
                 self.last.insert((transmit.endpoints.source, transmit.endpoints.destination), transmit);
             } else {
                 self.last.clear();
             }
             payload.clear();
             count += 1;
-            assert!(count < MOST_AT_ONCE, "segments without end");
+            assert!(count < MAX_AT_ONCE, "segments without end");
         }
         while let Some(event) = self.stack.next_event() {
             if let Event::Closed(id) = event {
@@ -255,9 +255,9 @@ impl Host {
                 self.sockets.retain(|other| *other != id);
             }
             count += 1;
-            assert!(count < MOST_AT_ONCE, "events without end");
+            assert!(count < MAX_AT_ONCE, "events without end");
         }
-        assert!(self.stack.sockets() <= MOST_SOCKETS, "{} sockets", self.stack.sockets());
+        assert!(self.stack.sockets() <= MAX_SOCKETS, "{} sockets", self.stack.sockets());
     }
 
     fn end(mut self) {

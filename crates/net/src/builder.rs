@@ -106,10 +106,10 @@ impl Builder {
     }
 
     /// Lets peers connect to any address and port: [`TcpForwarder`](crate::TcpForwarder) gets connections to ports without a
-    /// listener. At most `most_requests` wait for a decision at the same time; further SYNs are ignored.
+    /// listener. At most `max_requests` wait for a decision at the same time; further SYNs are ignored.
     #[must_use]
-    pub fn forward(mut self, most_requests: usize) -> Builder {
-        self.stack.most_requests = most_requests;
+    pub fn forward(mut self, max_requests: usize) -> Builder {
+        self.stack.max_requests = max_requests;
         self
     }
 

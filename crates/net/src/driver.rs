@@ -23,7 +23,7 @@ const JOINED: usize = 32;
 /// verified and their payloads copied.
 const PLAIN: usize = 24;
 /// The least room for a packet: the MTU that IPv6 asks of each device.
-const LEAST_MTU: usize = 1280;
+const MIN_MTU: usize = 1280;
 /// The longest packet of a device with offload, with its virtio header.
 const LARGEST: usize = (64 << 10) + 16;
 /// After this many batches in a row, other tasks of the thread run.
@@ -237,7 +237,7 @@ struct Batch {
 impl Batch {
     fn new(io: &impl PacketIo) -> Batch {
         let (largest, count) =
-            if io.has_offload() { (LARGEST, JOINED) } else { (usize::from(io.mtu()).max(LEAST_MTU), PLAIN) };
+            if io.has_offload() { (LARGEST, JOINED) } else { (usize::from(io.mtu()).max(MIN_MTU), PLAIN) };
         Batch { bytes: vec![0; count * largest], largest, lens: Vec::with_capacity(count) }
     }
 

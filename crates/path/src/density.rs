@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use serde::{Deserialize, Serialize};
 
 /// Lost packets that are remembered until the measures have passed them.
-const MOST_LOST: usize = 1 << 16;
+const MAX_LOST: usize = 1 << 16;
 
 /// Both densities over a stream of arrivals. Packets are numbered without gaps in the order of sending. Leave out copies,
 /// and report a known loss before any packet that was sent later arrives.
@@ -135,7 +135,7 @@ impl Density {
 
     /// Packet `number` will not arrive.
     pub fn on_lost(&mut self, number: u64) {
-        if number >= self.expected.min(self.index) && self.lost.len() < MOST_LOST {
+        if number >= self.expected.min(self.index) && self.lost.len() < MAX_LOST {
             self.lost.insert(number);
             self.release();
         }

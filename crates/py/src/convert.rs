@@ -11,7 +11,7 @@ use reknit_compare::{
     Axis, CompareOptions, Error, GridFile, InputError, KeyError, Location, ScenarioOptions, SimulateOptions, names,
 };
 use reknit_path::{Phases, Profile};
-use reknit_sim::{Group, MOST_FLOWS, MOST_SEEDS, PathSource, Plan};
+use reknit_sim::{Group, MAX_FLOWS, MAX_SEEDS, PathSource, Plan};
 use reknit_trace::Place;
 use reknit_units::{Duration, Share};
 use toml::{Table, Value};
@@ -65,7 +65,7 @@ impl RunArgs<'_> {
         seeds: Option<i64>,
         oracle: bool,
     ) -> Result<CompareOptions, Error> {
-        let seeds = seeds.map(|seeds| within(seeds, MOST_SEEDS, "seeds")).transpose()?;
+        let seeds = seeds.map(|seeds| within(seeds, MAX_SEEDS, "seeds")).transpose()?;
         let (scenario, variants) = self.scenario_options(setup)?;
         has_path(&scenario, paths)?;
         Ok(CompareOptions { scenario, variants, seeds, oracle })
@@ -95,7 +95,7 @@ impl RunArgs<'_> {
     fn scenario_options(self, setup: SetupArgs<'_>) -> Result<(ScenarioOptions, Vec<String>), Error> {
         let mut plan = setup.scenario.map_or_else(|| Ok(Plan::bulk(1)), plan)?;
         if let Some(flows) = setup.flows {
-            plan.groups = vec![Group::bulk(within(flows, MOST_FLOWS, "flows")?)];
+            plan.groups = vec![Group::bulk(within(flows, MAX_FLOWS, "flows")?)];
         }
         let (variants, variant_tables) = variants(self.variants)?;
         let scenario = ScenarioOptions {
@@ -155,7 +155,7 @@ pub(crate) enum Seeds {
 impl Seeds {
     pub(crate) fn list(self) -> Result<Vec<u64>, Error> {
         match self {
-            Seeds::UpTo(n) => Ok((1..=u64::from(within(n, MOST_SEEDS, "seeds")?)).collect()),
+            Seeds::UpTo(n) => Ok((1..=u64::from(within(n, MAX_SEEDS, "seeds")?)).collect()),
             Seeds::These(seeds) => Ok(seeds),
         }
     }

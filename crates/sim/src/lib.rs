@@ -47,7 +47,7 @@ mod waits;
 mod workload;
 
 pub use fairness::jain;
-pub use file::{MOST_FLOWS, MOST_SEEDS};
+pub use file::{MAX_FLOWS, MAX_SEEDS};
 pub use liar::Lie;
 pub use measures::{Measures, TimeMean};
 pub use meter::Meter;

@@ -54,7 +54,7 @@ pub enum Error {
     #[error("a datagram of {0} bytes is too long; the interface carries {1}")]
     TooLong(usize, usize),
     /// Packets to other addresses are ignored.
-    #[error("the stack does not forward; set `most_requests`")]
+    #[error("the stack does not forward; set `max_requests`")]
     NoForwarding,
     /// The stack has as many sockets as it may have.
     #[error("the stack has reached its limit of {0} sockets")]

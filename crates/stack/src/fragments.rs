@@ -13,11 +13,11 @@ use reknit_wire::{Fragment, FragmentKey};
 /// The rest of a packet must arrive within this time of its first fragment (RFC 8200 §4.5).
 const LIFETIME: Duration = Duration::from_secs(60);
 /// The most bytes of all fragments. Beyond it, the packet that has waited longest is dropped.
-const MOST_BYTES: usize = 1 << 20;
+const MAX_BYTES: usize = 1 << 20;
 /// The memory of a packet and of a fragment, in addition to their bytes.
 const OVERHEAD: usize = 200;
 /// The most fragments of a packet: enough for one of 64 KiB over any link of IPv6.
-const MOST_PIECES: usize = 64;
+const MAX_PIECES: usize = 64;
 /// Bytes of the first fragment that are kept for an ICMP message.
 const QUOTED: usize = 548;
 
@@ -110,7 +110,7 @@ impl Fragments {
             self.bytes = self.bytes + partial.cost() - partial.bytes;
             partial.bytes = partial.cost();
         }
-        while self.bytes > MOST_BYTES
+        while self.bytes > MAX_BYTES
             && let Some((oldest, _)) = self.partial.first_key_value()
         {
             self.remove(*oldest);
@@ -154,7 +154,7 @@ impl Partial {
         let before = self.pieces.range(..fragment.offset).next_back();
         let after = self.pieces.range(fragment.offset..).next();
         let last_end = self.pieces.last_key_value().map_or(0, |(at, piece)| at + piece.len());
-        self.pieces.len() < MOST_PIECES
+        self.pieces.len() < MAX_PIECES
             && before.is_none_or(|(at, piece)| at + piece.len() <= fragment.offset)
             && after.is_none_or(|(at, _)| end <= *at)
             && self.len.is_none_or(|len| fragment.more && end <= len)
@@ -273,7 +273,7 @@ mod tests {
         for n in 0..20_000u16 {
             let packet = datagram((&format!("10.1.{}.{}:9", n / 256, n % 256), ENDS[0].1), 2000);
             add(&mut all, Instant::ZERO, &fragments(&packet, 1000, n)[usize::from(n % 2)]);
-            assert!(all.bytes <= MOST_BYTES);
+            assert!(all.bytes <= MAX_BYTES);
         }
         let honest = datagram(ENDS[0], 2000);
         let pieces = fragments(&honest, 1000, 7);
@@ -282,7 +282,7 @@ mod tests {
         assert!(matches!(add(&mut all, Instant::ZERO, &pieces[2]), Reassembly::Complete(_)));
         let many = datagram(ENDS[0], 2000);
         let mut results = fragments(&many, 8, 8).into_iter().map(|piece| add(&mut all, Instant::ZERO, &piece));
-        assert!(results.any(|result| result == Reassembly::Dropped), "more than {MOST_PIECES} fragments");
+        assert!(results.any(|result| result == Reassembly::Dropped), "more than {MAX_PIECES} fragments");
     }
 
     #[test]

@@ -71,7 +71,7 @@ impl Listener {
     /// What to do with a SYN. `has_room`: the stack may have one more socket; otherwise a cookie would make the client believe
     /// that it is connected.
     pub(crate) fn admission(&self, hop_limit: u8, has_room: bool) -> Admission {
-        if !has_room || self.is_full() || hop_limit < self.prepared.options().least_hop_limit {
+        if !has_room || self.is_full() || hop_limit < self.prepared.options().min_hop_limit {
             Admission::Ignore
         } else if self.half_open < self.syn_backlog {
             Admission::Open

@@ -15,10 +15,10 @@ const HEADERS_V4: u16 = 40;
 /// Bytes of an IPv6 header with a TCP header without options.
 const HEADERS_V6: u16 = 60;
 /// The least MTU of IPv6 (RFC 8200 §5).
-pub(crate) const LEAST_MTU_V6: u16 = 1280;
+pub(crate) const MIN_MTU_V6: u16 = 1280;
 /// The smallest MTU that an ICMP message over IPv4 can impose, as in Linux. With a smaller one (RFC 791 allows 68), a forged
 /// message could do more harm than any real path needs.
-pub(crate) const LEAST_MTU_V4: u16 = 552;
+pub(crate) const MIN_MTU_V4: u16 = 552;
 
 /// Options of the whole stack.
 #[derive(Clone, Debug)]
@@ -27,7 +27,7 @@ pub struct Options {
     pub addresses: Vec<IpAddr>,
     /// Forwarding: the most connections, to any address and port without a listener, that wait for the program to take or refuse
     /// them ([`crate::Stack::next_request`]). Zero turns forwarding off: packets to other addresses are ignored.
-    pub most_requests: usize,
+    pub max_requests: usize,
     /// The largest packet that the interface carries.
     pub mtu: u16,
     /// The most RSTs per second to segments that belong to nothing.
@@ -36,15 +36,15 @@ pub struct Options {
     pub icmp_per_second: u32,
     /// The most sockets: connections, half-open ones and those in TIME-WAIT. Beyond it, those in TIME-WAIT, and closed ones that
     /// wait in FIN-WAIT-2, give way; without any, a SYN is ignored, and opening fails.
-    pub most_sockets: usize,
+    pub max_sockets: usize,
     /// The most sockets that were closed and still send. A further one is reset when it is closed.
-    pub most_orphans: usize,
+    pub max_orphans: usize,
     /// How long a closed socket goes on while its peer answers, but acknowledges nothing new: its window is closed, for instance.
     pub orphan_timeout: Duration,
     /// The most memory for the buffers of all connections together, and for the records of what they have in flight. When three
     /// quarters are in use, no connection gets more than its share; when all is, no more than 2 KiB in each direction, closed
     /// sockets that hold more are reset, and so are those that hold more and make no progress for 10 s (RFC 6429 §4).
-    pub most_memory: Bytes,
+    pub max_memory: Bytes,
     /// Retry with smaller segments when full-sized ones are lost again and again and smaller ones may pass: the path may
     /// drop ICMP (RFC 4821, RFC 8899 §4.3). Larger ones are tried again later.
     pub detect_black_holes: bool,
@@ -54,14 +54,14 @@ impl Default for Options {
     fn default() -> Options {
         Options {
             addresses: Vec::new(),
-            most_requests: 0,
+            max_requests: 0,
             mtu: 1500,
             resets_per_second: 1000,
             icmp_per_second: 1000,
-            most_sockets: 1 << 20,
-            most_orphans: 1 << 14,
+            max_sockets: 1 << 20,
+            max_orphans: 1 << 14,
             orphan_timeout: Duration::from_secs(200),
-            most_memory: Bytes(512 << 20),
+            max_memory: Bytes(512 << 20),
             detect_black_holes: true,
         }
     }
@@ -113,7 +113,7 @@ pub struct SocketOptions {
     /// TTL or hop limit of packets that are sent.
     pub hop_limit: u8,
     /// Arriving segments with a smaller TTL or hop limit are ignored (RFC 5082). Zero accepts all.
-    pub least_hop_limit: u8,
+    pub min_hop_limit: u8,
     /// What `close` does with data that is not acknowledged.
     pub linger: Linger,
 }
@@ -146,7 +146,7 @@ impl SocketOptions {
             send_buffer: Bytes(64 << 10),
             largest_send_buffer: Bytes(4 << 20),
             hop_limit: HOP_LIMIT,
-            least_hop_limit: 0,
+            min_hop_limit: 0,
             linger: Linger::Send,
         }
     }
@@ -155,7 +155,7 @@ impl SocketOptions {
     fn is_same(&self, other: &SocketOptions) -> bool {
         let numbers = |options: &SocketOptions| {
             let buffers = (options.receive_window, options.send_buffer, options.largest_send_buffer);
-            (buffers, options.hop_limit, options.least_hop_limit, options.linger)
+            (buffers, options.hop_limit, options.min_hop_limit, options.linger)
         };
         numbers(self) == numbers(other) && self.config == other.config
     }

@@ -5,12 +5,12 @@
 use reknit_tcp::{Connection, SeqNum};
 use reknit_units::{Bytes, Duration, Instant};
 
-use crate::options::{LEAST_MTU_V4, LEAST_MTU_V6, mss_for, mtu_for};
+use crate::options::{MIN_MTU_V4, MIN_MTU_V6, mss_for, mtu_for};
 use crate::path_mtus::LIFETIME;
 
 /// The MTU that nearly every path carries (`BASE_PLPMTU` of RFC 8899 §5.1.2), and the smallest one.
-const BASE_V4: [u16; 2] = [1200, LEAST_MTU_V4];
-const BASE_V6: [u16; 1] = [LEAST_MTU_V6];
+const BASE_V4: [u16; 2] = [1200, MIN_MTU_V4];
+const BASE_V6: [u16; 1] = [MIN_MTU_V6];
 /// How often a segment is sent without an answer before its size is suspected.
 const ATTEMPTS: u16 = 3;
 /// The same if segments of this size have passed before.
@@ -77,9 +77,9 @@ impl SegmentSize {
     ) -> Report {
         let mtu = match mtu {
             // An old router does not say; then the next common size is tried (RFC 1191 §7).
-            0 => BASE_V4.into_iter().find(|mtu| usize::from(*mtu) < quoted_len).unwrap_or(LEAST_MTU_V4),
-            mtu if self.is_v6 && mtu < LEAST_MTU_V6 => return Report::Ignored,
-            mtu => mtu.max(LEAST_MTU_V4),
+            0 => BASE_V4.into_iter().find(|mtu| usize::from(*mtu) < quoted_len).unwrap_or(MIN_MTU_V4),
+            mtu if self.is_v6 && mtu < MIN_MTU_V6 => return Report::Ignored,
+            mtu => mtu.max(MIN_MTU_V4),
         };
         let mss = mss_for(mtu, self.is_v6);
         if quoted_len <= usize::from(mtu) || mss >= connection.segment_size() {

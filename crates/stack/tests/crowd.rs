@@ -28,7 +28,7 @@ struct Crowd {
     isns: Vec<Option<SeqNum>>,
     accepted: Vec<SocketId>,
     resets: usize,
-    most_memory: u64,
+    max_memory: u64,
     honest: u8,
 }
 
@@ -47,10 +47,10 @@ fn number(client: SocketAddr) -> Option<usize> {
 }
 
 impl Crowd {
-    fn new(most_memory: u64) -> Crowd {
+    fn new(max_memory: u64) -> Crowd {
         let now = Instant::ZERO + Duration::from_secs(1000);
         let addresses = vec![server().ip()];
-        let options = Options { addresses, most_memory: Bytes(most_memory), ..Options::default() };
+        let options = Options { addresses, max_memory: Bytes(max_memory), ..Options::default() };
         let mut stack = Stack::new(now, options, [7; 32]);
         let listener = stack.listen(server(), &ListenOptions::default()).unwrap();
         let alone = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
@@ -62,7 +62,7 @@ impl Crowd {
             isns: Vec::new(),
             accepted: Vec::new(),
             resets: 0,
-            most_memory,
+            max_memory,
             honest: 0,
         }
     }
@@ -100,7 +100,7 @@ impl Crowd {
             let answer = self.ack(n, 0);
             self.deliver(n, answer, &[]);
         }
-        let bound = self.most_memory + self.server.sockets() as u64 * LEAST;
+        let bound = self.max_memory + self.server.sockets() as u64 * LEAST;
         assert!(self.server.memory().0 <= bound, "{} bytes, {} sockets", self.server.memory(), self.server.sockets());
         others
     }
@@ -217,20 +217,20 @@ fn closed_sockets_that_hold_much_end_when_no_memory_is_left() {
 
 #[test]
 fn closed_sockets_end_by_number_and_by_time() {
-    let mut crowd = Crowd::new(Options::default().most_memory.0);
+    let mut crowd = Crowd::new(Options::default().max_memory.0);
     for _ in 0..CROWD {
         let id = crowd.open();
         crowd.server.write(id, &[1; 3000]).unwrap();
         crowd.server.close(crowd.now, id);
         crowd.settle();
     }
-    let Options { most_orphans, orphan_timeout, .. } = Options::default();
-    assert_eq!((crowd.server.sockets(), crowd.resets), (most_orphans, CROWD - most_orphans));
+    let Options { max_orphans, orphan_timeout, .. } = Options::default();
+    assert_eq!((crowd.server.sockets(), crowd.resets), (max_orphans, CROWD - max_orphans));
     assert!(crowd.serve_honest(300_000, Duration::from_secs(60)));
     crowd.wait(orphan_timeout + Duration::from_secs(70));
     assert_eq!((crowd.server.sockets(), crowd.server.memory()), (0, Bytes::ZERO));
     let counters = crowd.server.counters();
-    assert_eq!(counters.orphan_timeouts, most_orphans as u64);
+    assert_eq!(counters.orphan_timeouts, max_orphans as u64);
     assert!(counters.undelivered.connections >= CROWD as u64, "{counters:?}");
 }
 

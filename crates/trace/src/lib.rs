@@ -51,6 +51,6 @@ pub use journey::{Departure, Journey, Journeys, Outcome};
 pub use mark::{Mark, Passed};
 pub use measured::MeasuredPath;
 pub use stream::{Confidence, Place};
-pub use streams::MOST_STREAMS;
+pub use streams::MAX_STREAMS;
 pub use verdicts::Events;
-pub use watcher::{MOST_FLOWS, Totals, Watcher};
+pub use watcher::{MAX_FLOWS, Totals, Watcher};

@@ -12,9 +12,9 @@ use crate::packet::{Endpoint, Flags, Packet};
 use crate::stream::{Log, Stream};
 
 /// The most connections that are analysed.
-pub const MOST_STREAMS: usize = 1 << 18;
+pub const MAX_STREAMS: usize = 1 << 18;
 /// Ranges of data that one direction may remember.
-const MOST_RANGES: usize = 1 << 17;
+const MAX_RANGES: usize = 1 << 17;
 /// Ranges that all directions together may remember. Beyond, each keeps few.
 const BUDGET: usize = 1 << 20;
 const FEW_RANGES: usize = 16;
@@ -97,7 +97,7 @@ impl Streams {
             self.left_out += 1;
             return;
         };
-        let most_ranges = if log.remembered < BUDGET { MOST_RANGES } else { FEW_RANGES };
+        let most_ranges = if log.remembered < BUDGET { MAX_RANGES } else { FEW_RANGES };
         self.was_short |= log.remembered >= BUDGET;
         self.get_mut(number).on_packet(packet, frame, now, most_ranges, log);
         self.packets += 1;
@@ -205,7 +205,7 @@ impl Streams {
 
     #[cold]
     fn add(&mut self, packet: &Packet, now: Instant) -> Option<u32> {
-        if self.all.len() >= MOST_STREAMS {
+        if self.all.len() >= MAX_STREAMS {
             return None;
         }
         let number = self.all.len() as u32;

@@ -4,7 +4,7 @@ use reknit_units::grouped;
 
 use crate::Analyzer;
 use crate::packet::{self, Skipped};
-use crate::streams::MOST_STREAMS;
+use crate::streams::MAX_STREAMS;
 
 /// What is missing or odd. `missed`: bytes that were acknowledged but never captured; `copies`: packets that were captured more
 /// than once.
@@ -36,7 +36,7 @@ pub(crate) fn warnings(analyzer: &Analyzer, missed: u64, copies: u64) -> Vec<Str
     note(analyzer.backwards, "earlier than the packet before: the clock was set back, or files were merged");
     note(
         analyzer.streams.left_out,
-        &format!("left out: they belong to connections beyond the limit of {}", grouped(MOST_STREAMS as u64)),
+        &format!("left out: they belong to connections beyond the limit of {}", grouped(MAX_STREAMS as u64)),
     );
     if analyzer.streams.was_short {
         warnings.push("too many packets were in flight at once to remember all; some verdicts are missing".to_owned());

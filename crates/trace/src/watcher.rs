@@ -9,13 +9,13 @@ use crate::stream::{Log, Stream};
 use crate::{Confidence, DirectionReport, Frame, Incident, Place, Verdict};
 
 /// Flows that are followed. If there are more, those that have been idle longest are forgotten.
-pub const MOST_FLOWS: usize = 4096;
+pub const MAX_FLOWS: usize = 4096;
 /// Directions whose cost is compared with the rate of the bottleneck, which takes some time.
-const MOST_COMPARED: usize = 32;
+const MAX_COMPARED: usize = 32;
 /// The share of the flows that is forgotten at once.
 const AT_ONCE: usize = 16;
 /// Ranges of data that one direction may remember, and all together; beyond the budget, each keeps few.
-const MOST_RANGES: usize = 1 << 15;
+const MAX_RANGES: usize = 1 << 15;
 const BUDGET: usize = 1 << 18;
 const FEW_RANGES: usize = 16;
 /// Arrivals that one direction remembers: larger reordering extents are reported as this number.
@@ -103,7 +103,7 @@ impl Watcher {
             self.add(key, packet, now);
         }
         let Some(flow) = self.flows.get_mut(&key) else { return };
-        let most_ranges = if self.log.remembered < BUDGET { MOST_RANGES } else { FEW_RANGES };
+        let most_ranges = if self.log.remembered < BUDGET { MAX_RANGES } else { FEW_RANGES };
         let copies = flow.copies();
         flow.on_packet(packet, frame, now, most_ranges, &mut self.log);
         self.totals.copies += flow.copies() - copies;
@@ -164,17 +164,17 @@ impl Watcher {
         }
         reports.sort_by(|(a, _), (b, _)| b.badness().total_cmp(&a.badness()).then(a.stream.cmp(&b.stream)));
         reports.truncate(most);
-        for (report, flow) in reports.iter_mut().take(MOST_COMPARED) {
+        for (report, flow) in reports.iter_mut().take(MAX_COMPARED) {
             report.conclude(flow.direction(report.end.into()));
         }
         reports.into_iter().map(|(report, _)| report).collect()
     }
 
     fn add(&mut self, key: Key, packet: &Packet, now: Instant) {
-        if self.flows.len() >= MOST_FLOWS {
+        if self.flows.len() >= MAX_FLOWS {
             let mut by_age: Vec<(Instant, Key)> = self.flows.iter().map(|(key, flow)| (flow.last, *key)).collect();
             by_age.sort_unstable();
-            for (_, oldest) in by_age.into_iter().take(MOST_FLOWS / AT_ONCE) {
+            for (_, oldest) in by_age.into_iter().take(MAX_FLOWS / AT_ONCE) {
                 self.totals.forgotten += 1;
                 self.end(oldest);
             }

@@ -6,7 +6,7 @@ use crate::Analysis;
 use crate::packet::LeftOut;
 
 /// Kinds that are named.
-const MOST_KINDS: usize = 4;
+const MAX_KINDS: usize = 4;
 /// Protocols that hide TCP.
 const ENCRYPTED: [&str; 5] = ["WireGuard", "IPsec (ESP)", "IPsec (IKE or ESP over UDP)", "OpenVPN", "DTLS"];
 const ANY_WIRELESS: &str = "IEEE 802.11 with encryption";
@@ -26,8 +26,8 @@ impl Analysis {
         if packets == 0 {
             return Err(format!("{file}: contains no packets{partial}"));
         }
-        let kinds: Vec<String> = self.left_out.iter().take(MOST_KINDS).map(LeftOut::to_string).collect();
-        let more = if self.left_out.len() > MOST_KINDS { " and others" } else { "" };
+        let kinds: Vec<String> = self.left_out.iter().take(MAX_KINDS).map(LeftOut::to_string).collect();
+        let more = if self.left_out.len() > MAX_KINDS { " and others" } else { "" };
         let hint = hint(&self.left_out);
         Err(format!(
             "{file}: none of its {} packets is TCP: {}{more}{partial}{hint}",

@@ -25,7 +25,7 @@ const ETHERNET: usize = 14;
 const WHOLE: usize = 94;
 /// Segments that are combined pass within this time, microseconds.
 const TOGETHER: u64 = 1_500;
-const MOST_COMBINED: usize = 16;
+const MAX_COMBINED: usize = 16;
 
 fn transfers() -> impl Iterator<Item = (String, Captured)> {
     (0..PATHS.len() * VARIANTS.len()).map(|i| {
@@ -91,7 +91,7 @@ fn combined(whole: &Records) -> (Records, BTreeMap<u64, Vec<u64>>) {
     for (number, record) in &whole.records {
         if let Some((first, last)) = records.last_mut()
             && let Some((a, b)) = Headers::of(last).zip(Headers::of(record))
-            && parts[first].len() < MOST_COMBINED
+            && parts[first].len() < MAX_COMBINED
             && (a.from == b.from && a.options == b.options && a.seq.wrapping_add(a.len) == b.seq)
             && micros(record) - micros(last) <= TOGETHER
         {

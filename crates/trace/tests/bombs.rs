@@ -92,7 +92,7 @@ fn huge_contents_cost_no_memory() {
     // More connections than are analysed.
     let after = peak();
     let analysis = analyze(&many).unwrap();
-    assert_eq!((analysis.streams as usize, analysis.tcp_packets), (reknit_trace::MOST_STREAMS, 300_000));
+    assert_eq!((analysis.streams as usize, analysis.tcp_packets), (reknit_trace::MAX_STREAMS, 300_000));
     assert!(analysis.warnings[0].contains("left out"), "{:?}", analysis.warnings);
     assert!(peak() - after < 2 * ALLOWED, "{} kB", peak() - after);
 }

@@ -19,7 +19,7 @@ const ENOUGH: f64 = 50.0;
 const SHARE_WITHIN: f64 = 2.0;
 const EXTENT_WITHIN: f64 = 4.0;
 /// One path in so many may do something else: where parallel links reorder packets of a burst, their spacing decides.
-const MOST_WRONG: usize = 40;
+const MAX_WRONG: usize = 40;
 /// Transmission times that packets must be late for their order not to depend on the exact rate.
 const LATE: f64 = 4.0;
 
@@ -112,5 +112,5 @@ fn reordering_is_reproduced() {
         }
     }
     assert!(compared > 80, "{compared}");
-    assert!(wrong.len() * MOST_WRONG <= compared, "{}", wrong.join("\n"));
+    assert!(wrong.len() * MAX_WRONG <= compared, "{}", wrong.join("\n"));
 }

@@ -26,7 +26,7 @@ const VARIANTS: [&str; 4] = ["linux", "sack", "rack", "bbr"];
 
 /// At most one of so many captures has a verdict that the whole capture does not have: a retransmission that is missing makes its
 /// original look late.
-const MOST_CHANGED: u64 = 50;
+const MAX_CHANGED: u64 = 50;
 
 /// What is said about each packet where the analysis commits itself.
 fn committed(events: &[Event]) -> BTreeSet<(u64, Side, &'static str)> {
@@ -177,7 +177,7 @@ fn captures_that_are_cut_or_lack_packets_say_nothing_else() {
     let mut wrong = Vec::new();
     for (kind, Kind { confusion, captures, changed }) in &kinds {
         let (right, committed) = (confusion.right(), confusion.committed());
-        if right < 0.99 || committed < 0.9 || changed.len() as u64 * MOST_CHANGED > *captures {
+        if right < 0.99 || committed < 0.9 || changed.len() as u64 * MAX_CHANGED > *captures {
             wrong.push(format!("{kind}: {right:.4} {committed:.4} {confusion:?}\n{}", changed.join("\n")));
         }
     }

@@ -2,7 +2,7 @@
 
 use reknit_tcp::segment::{Flags, Options as SegmentOptions, Timestamps};
 use reknit_tcp::{Segment, SeqNum};
-use reknit_trace::{Frame, MOST_FLOWS, Place, Totals, Watcher};
+use reknit_trace::{Frame, MAX_FLOWS, Place, Totals, Watcher};
 use reknit_units::Instant;
 use reknit_wire::{Endpoints, encode};
 
@@ -84,12 +84,12 @@ fn late_packets_are_told_at_once_and_losses_when_they_are_certain() {
 fn the_connections_that_have_been_idle_longest_are_forgotten() {
     let mut wire = Wire::new();
     wire.data(1, 0, 0, 100);
-    for i in 0..2 * MOST_FLOWS as u64 {
+    for i in 0..2 * MAX_FLOWS as u64 {
         wire.data(1000 + i as u16, i, 0, 100);
         wire.data(1, i, 1 + i as u32, 101 + i as u32); // is never idle
-        assert!(wire.watcher.len() <= MOST_FLOWS);
+        assert!(wire.watcher.len() <= MAX_FLOWS);
     }
     let totals = wire.watcher.totals();
-    assert_eq!(totals.flows, 1 + 2 * MOST_FLOWS as u64, "the busy connection was forgotten");
+    assert_eq!(totals.flows, 1 + 2 * MAX_FLOWS as u64, "the busy connection was forgotten");
     assert_eq!(totals.forgotten, totals.flows - wire.watcher.len() as u64);
 }

@@ -26,7 +26,7 @@ MIN_DURATION_S = 10.0
 """Minimum duration of runs in reduced tiers, unless the paper's was shorter: slow start takes seconds on long paths."""
 
 
-MOST_SEEDS = 1000
+MAX_SEEDS = 1000
 """No experiment of a reduced tier gets more seeds than that, however undecided its claims are."""
 
 TO_THE_END_S = 20_000
@@ -311,7 +311,7 @@ class Lab:
 
     def enough_seeds(self, id: str, times: int) -> int:
         """Return ``times`` the seeds that are usually enough for an experiment, at most as many as a set has."""
-        return min(self.experiments[id].enough_seeds * times, MOST_SEEDS)
+        return min(self.experiments[id].enough_seeds * times, MAX_SEEDS)
 
     def kept(self, *names: str) -> Path | None:
         """Return the directory of the store for some runs; small directories are faster to read."""

@@ -13,7 +13,7 @@ use crate::table::{self, Align, Column, Screen};
 use crate::{Failure, output};
 
 /// Rows of the table.
-const MOST_ROWS: usize = 20;
+const MAX_ROWS: usize = 20;
 
 /// Compares the captures, if there are two that have packets in common. False if they are to be analysed one by one.
 pub(super) fn run(args: &Args) -> Result<bool, Failure> {
@@ -77,12 +77,9 @@ fn text(report: &BothEnds, screen: Screen) -> String {
     text.push_str(&table::definitions(&lines, screen.text_width()));
     text.push('\n');
     text.push_str(&table::render(&columns(&report.flows), screen));
-    if report.flows.len() > MOST_ROWS {
-        let _ = writeln!(
-            text,
-            "{} flows with fewer bytes are not shown; --json lists all.",
-            report.flows.len() - MOST_ROWS
-        );
+    if report.flows.len() > MAX_ROWS {
+        let _ =
+            writeln!(text, "{} flows with fewer bytes are not shown; --json lists all.", report.flows.len() - MAX_ROWS);
     }
     let more = "--json prints all numbers; --separately analyzes each capture on its own; --path FILE.toml writes the path for `reknit \
                 compare`.";
@@ -176,7 +173,7 @@ fn clocks(report: &BothEnds) -> String {
 
 fn columns(flows: &[FlowReport]) -> Vec<Column> {
     let of = |title, rank, align, cell: fn(&FlowReport) -> String| {
-        Column::of(title, rank, align, flows.iter().take(MOST_ROWS), cell)
+        Column::of(title, rank, align, flows.iter().take(MAX_ROWS), cell)
     };
     let left = |title, rank, cell| of(title, rank, Align::Left, cell);
     let right = |title, rank, cell| of(title, rank, Align::Right, cell);

@@ -9,13 +9,13 @@ use crate::output::{how_many, number, per_cent, whole};
 use crate::table::{self, Align, Column, Screen};
 
 /// Kinds of packets that are left out and named.
-const MOST_KINDS: usize = 6;
+const MAX_KINDS: usize = 6;
 /// A share of the time that is worth a word.
 const MUCH: f64 = 0.1;
 /// Rows of the table.
-const MOST_ROWS: usize = 20;
+const MAX_ROWS: usize = 20;
 /// What happened to the connection: the most important.
-const MOST_INCIDENTS: usize = 3;
+const MAX_INCIDENTS: usize = 3;
 /// A share below one of so many does not change the picture.
 const MOSTLY: u64 = 20;
 
@@ -34,8 +34,8 @@ pub(super) fn text(analysis: &Analysis, screen: Screen) -> String {
         let _ = writeln!(text, "{}", table::wrap(&format!("- also: {more}"), width, 2));
     }
     text.push('\n');
-    text.push_str(&table::render(&columns(&analysis.directions, MOST_ROWS), screen));
-    let left_out = analysis.directions.len().saturating_sub(MOST_ROWS);
+    text.push_str(&table::render(&columns(&analysis.directions, MAX_ROWS), screen));
+    let left_out = analysis.directions.len().saturating_sub(MAX_ROWS);
     if left_out > 0 {
         let _ = writeln!(text, "{left_out} less affected directions are not shown; --json lists all of them.");
     }
@@ -56,8 +56,8 @@ pub(super) fn title(analysis: &Analysis) -> String {
 
 /// What is left out, by name; none if nothing is.
 pub(super) fn left_out(analysis: &Analysis) -> Option<String> {
-    let kinds: Vec<String> = analysis.left_out.iter().take(MOST_KINDS).map(ToString::to_string).collect();
-    let more = analysis.left_out.iter().skip(MOST_KINDS).map(|kind| kind.packets).sum::<u64>();
+    let kinds: Vec<String> = analysis.left_out.iter().take(MAX_KINDS).map(ToString::to_string).collect();
+    let more = analysis.left_out.iter().skip(MAX_KINDS).map(|kind| kind.packets).sum::<u64>();
     let more = if more > 0 { format!(", {} of others (--json)", whole(more)) } else { String::new() };
     let most = analysis.left_out.first()?;
     let first = format!("{} {}", how_many(most.packets, "packet"), most.phrase());
@@ -97,7 +97,7 @@ fn happened(worst: &DirectionReport) -> String {
     incidents.sort_by(|a, b| weight(b).cmp(&weight(a)).then(b.lasted_s.total_cmp(&a.lasted_s)));
     let is_failed = incidents.iter().any(|incident| incident.what.is_failure());
     let packets = happened_to_packets(worst);
-    let mut parts: Vec<String> = incidents.iter().take(MOST_INCIDENTS).map(|incident| incident.text()).collect();
+    let mut parts: Vec<String> = incidents.iter().take(MAX_INCIDENTS).map(|incident| incident.text()).collect();
     // What failed, or stopped everything, comes before what happened to packets.
     let place = if is_failed { parts.len() } else { 0 };
     parts.splice(place..place, packets);

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use clap::ValueEnum;
 use reknit_compare::{CompareOptions, Comparison, Experiment, Job, names};
-use reknit_sim::{MOST_SEEDS, PathSource, Role, RunResult, run_unless};
+use reknit_sim::{MAX_SEEDS, PathSource, Role, RunResult, run_unless};
 
 use crate::capture::{self, CaptureTracer};
 use crate::scenario_args::SimulationArgs;
@@ -39,7 +39,7 @@ pub(crate) struct Args {
           help = help::variants("Compare these variants", " [default: all, or those of --variant-file and their bases]"))]
     variants: Vec<String>,
     /// Run each variant this many times, with the seeds 1, 2, 3, ... [default: 5]
-    #[arg(long, value_name = "N", value_parser = input::whole::<1, MOST_SEEDS>, allow_negative_numbers = true)]
+    #[arg(long, value_name = "N", value_parser = input::whole::<1, MAX_SEEDS>, allow_negative_numbers = true)]
     seeds: Option<u32>,
     #[command(flatten)]
     simulation: SimulationArgs,

@@ -14,13 +14,13 @@ use reknit_trace::{Cost, Incident, Totals};
 use super::{Shared, State, locked};
 
 /// Connections that have metrics of their own: the worst ones.
-const MOST_FLOWS: usize = 20;
+const MAX_FLOWS: usize = 20;
 /// The longest request, in how many pieces it may come, and how long each may take.
-const MOST_BYTES: usize = 8 << 10;
-const MOST_READS: usize = 64;
+const MAX_BYTES: usize = 8 << 10;
+const MAX_READS: usize = 64;
 const PATIENCE: Duration = Duration::from_secs(2);
 /// Clients at a time. Beyond, the oldest is cut off.
-const MOST_CLIENTS: usize = 64;
+const MAX_CLIENTS: usize = 64;
 /// How long to wait if no client can be served.
 const PAUSE: Duration = Duration::from_millis(50);
 
@@ -88,7 +88,7 @@ impl Client {
     fn enter(clients: &Clients, stream: TcpStream) -> Client {
         let stream = Arc::new(stream);
         let mut all = clients.lock().unwrap_or_else(PoisonError::into_inner);
-        if all.len() == MOST_CLIENTS
+        if all.len() == MAX_CLIENTS
             && let Some(oldest) = all.pop_front()
         {
             let _ = oldest.shutdown(Shutdown::Both); // perhaps it has just gone
@@ -113,7 +113,7 @@ fn answer(mut stream: &TcpStream, shared: &Shared) -> io::Result<()> {
     while !request.windows(4).any(|end| end == b"\r\n\r\n") {
         let read = stream.read(&mut bytes)?;
         reads += 1;
-        if read == 0 || request.len() + read > MOST_BYTES || reads == MOST_READS {
+        if read == 0 || request.len() + read > MAX_BYTES || reads == MAX_READS {
             return Ok(());
         }
         request.extend(&bytes[..read]);
@@ -183,7 +183,7 @@ fn text(state: &State) -> String {
     );
     metric("verdicts_total", "counter", "Packets by what happened to them.", &verdicts(&totals));
     metric("incidents_total", "counter", "What happened to connections.", &incidents(&totals));
-    let worst = state.watcher.worst(MOST_FLOWS);
+    let worst = state.watcher.worst(MAX_FLOWS);
     let mut of_flows = |name: &str, help: &str, value: &dyn Fn(&reknit_trace::DirectionReport) -> String| {
         let labels = |d: &reknit_trace::DirectionReport| {
             format!("{{connection=\"{}\",from=\"{}\",to=\"{}\"}}", d.stream, d.from, d.to)

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
-use reknit_trace::{DirectionReport, Incident, MOST_FLOWS, Totals};
+use reknit_trace::{DirectionReport, Incident, MAX_FLOWS, Totals};
 use reknit_units::Duration;
 
 use super::State;
@@ -12,7 +12,7 @@ use crate::output::{how_many, number, per_cent, whole};
 use crate::table::{self, Align, Column, Screen};
 
 /// Connections in the table and in the lines of one second.
-const MOST_ROWS: usize = 20;
+const MAX_ROWS: usize = 20;
 /// Moves to the upper left corner and clears the screen.
 const CLEAR: &str = "\x1b[H\x1b[2J";
 
@@ -49,7 +49,7 @@ impl WatchView {
         // While no packets come, the time passes too.
         let now = state.watcher.now() + Duration::from_secs(u64::from(self.quiet > 1));
         state.watcher.on_tick(now);
-        let worst = state.watcher.worst(MOST_FLOWS);
+        let worst = state.watcher.worst(MAX_FLOWS);
         let text = if self.is_terminal {
             format!("{CLEAR}{}\n\n{}", self.head(state), self.table(&worst, Screen::stdout()))
         } else {
@@ -62,7 +62,7 @@ impl WatchView {
 
     /// The watch is over: the last table, and what is missing.
     pub(super) fn end(&self, state: &State) -> String {
-        let worst = state.watcher.worst(MOST_ROWS);
+        let worst = state.watcher.worst(MAX_ROWS);
         let totals = state.watcher.totals();
         let mut text = format!(
             "\n{}: {} TCP packets of {} in {} s; {} lost, {} late, {} duplicated, {} retransmitted spuriously, {} \
@@ -95,7 +95,7 @@ impl WatchView {
                 text,
                 "{} dropped from the table, because there were more than {}.",
                 connections(totals.forgotten),
-                whole(MOST_FLOWS as u64)
+                whole(MAX_FLOWS as u64)
             );
         }
         if !self.is_terminal && !worst.is_empty() {
@@ -127,7 +127,7 @@ impl WatchView {
             return "No packet was lost, late or retransmitted spuriously.\n".to_owned();
         }
         let of = |title, rank, align, cell: &dyn Fn(&DirectionReport) -> String| {
-            Column::of(title, rank, align, worst.iter().take(MOST_ROWS), cell)
+            Column::of(title, rank, align, worst.iter().take(MAX_ROWS), cell)
         };
         let left = |title, rank, cell: &dyn Fn(&DirectionReport) -> String| of(title, rank, Align::Left, cell);
         let right = |title, rank, cell: &dyn Fn(&DirectionReport) -> String| of(title, rank, Align::Right, cell);
@@ -164,7 +164,7 @@ impl WatchView {
             events(direction) > before
         });
         for (i, direction) in news.enumerate() {
-            if i == MOST_ROWS {
+            if i == MAX_ROWS {
                 let _ = writeln!(
                     text,
                     "{} s: more connections are affected than are shown; --metrics counts all of them",
@@ -181,7 +181,7 @@ impl WatchView {
         let forgotten = state.watcher.totals().forgotten;
         if forgotten > self.last.forgotten {
             let now = connections(forgotten - self.last.forgotten);
-            let most = whole(MOST_FLOWS as u64);
+            let most = whole(MAX_FLOWS as u64);
             let _ =
                 writeln!(text, "{} s: {now} dropped from the table, because there are more than {most}", self.seconds);
         }

@@ -24,7 +24,7 @@ const FEW_RETRANSMISSIONS: f64 = 0.002;
 /// As long as the interval of the goodput does not decide, up to this many times the draws are made.
 pub(super) const MORE_DRAWS: u32 = 4;
 /// The least number of draws to judge by.
-pub(super) const LEAST_DRAWS: u32 = 5;
+pub(super) const MIN_DRAWS: u32 = 5;
 
 /// Whether the replay of the captured sender does what was captured.
 #[derive(Clone, PartialEq, Debug, Serialize, JsonSchema)]
@@ -212,7 +212,7 @@ impl ReplayCheck {
         };
         let check = |(n, variant): (usize, &crate::NamedVariant)| {
             let jobs: Vec<&Job> = experiment.jobs.iter().filter(|job| job.variant() == Some(n)).collect();
-            let (first, more) = jobs.split_at((draws.max(LEAST_DRAWS) as usize).min(jobs.len()));
+            let (first, more) = jobs.split_at((draws.max(MIN_DRAWS) as usize).min(jobs.len()));
             let mut runs: Vec<Measures> = first.par_iter().map(run).collect::<Option<_>>()?;
             let mut check = SenderCheck::of(&variant.name, captured, &runs);
             if check.goodput(captured) == Agreement::Undecided {

@@ -7,9 +7,9 @@ use std::path::PathBuf;
 use std::sync::atomic::AtomicBool;
 
 pub use check::{CLOSE, Count, ReplayCheck, SenderCheck};
-use check::{LEAST_DRAWS, MORE_DRAWS, Measures};
+use check::{MIN_DRAWS, MORE_DRAWS, Measures};
 use reknit_config::Location;
-use reknit_sim::{MOST_SEEDS, PathSource, Plan};
+use reknit_sim::{MAX_SEEDS, PathSource, Plan};
 use reknit_trace::{DirectionReport, Incident, MeasuredPath, Place};
 use reknit_units::Duration;
 use schemars::JsonSchema;
@@ -26,7 +26,7 @@ const FASTER: f64 = 1.05;
 /// The longest time that is replayed if none is given.
 const LONGEST: Duration = Duration::from_secs(60);
 /// The share of the time without data above which the application has limited the transfer.
-const MOST_IDLE: f64 = 0.1;
+const MAX_IDLE: f64 = 0.1;
 
 /// What to replay.
 #[derive(Clone, PartialEq, Debug)]
@@ -184,7 +184,7 @@ impl Replayer {
             ..ScenarioOptions::of(Plan::bulk(1))
         };
         let is_given = senders.len() == 1;
-        let most = (options.draws.max(LEAST_DRAWS)).saturating_mul(MORE_DRAWS).min(MOST_SEEDS);
+        let most = (options.draws.max(MIN_DRAWS)).saturating_mul(MORE_DRAWS).min(MAX_SEEDS);
         let of_senders =
             CompareOptions { scenario: scenario.clone(), variants: senders, seeds: Some(most), oracle: false };
         let senders = Experiment::new(&of_senders)?;
@@ -254,14 +254,14 @@ impl Replayer {
     fn warnings(&self) -> Vec<String> {
         let (direction, path) = (&self.direction, &self.path);
         let mut warnings = Vec::new();
-        if let Some(idle) = path.idle.filter(|idle| *idle > MOST_IDLE) {
+        if let Some(idle) = path.idle.filter(|idle| *idle > MAX_IDLE) {
             warnings.push(format!(
                 "no data was in flight for {:.0} % of the time because the application paused; the replay does not model pauses",
                 100.0 * idle
             ));
         }
         let closed = direction.incident(Incident::WindowClosed).map_or(0.0, |incident| incident.lasted_s);
-        if closed > MOST_IDLE * path.duration.as_secs_f64() {
+        if closed > MAX_IDLE * path.duration.as_secs_f64() {
             warnings.push(format!(
                 "the receiver's window was closed for {closed:.1} s: its application did not read, in the replay it always does"
             ));

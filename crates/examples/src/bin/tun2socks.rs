@@ -19,11 +19,11 @@ use tokio::net::TcpStream;
 use tokio::sync::mpsc::{Receiver, Sender, channel};
 
 /// The most connections that wait for the server at the same time.
-const MOST_REQUESTS: usize = 1024;
+const MAX_REQUESTS: usize = 1024;
 /// The most UDP clients at the same time; each costs a connection to the server.
-const MOST_CLIENTS: usize = 1024;
+const MAX_CLIENTS: usize = 1024;
 /// The most datagrams of a client that wait for the server.
-const MOST_WAITING: usize = 64;
+const MAX_WAITING: usize = 64;
 /// A client that has neither sent nor received a datagram for this long is forgotten (RFC 4787 REQ-5).
 const IDLE: Duration = Duration::from_mins(2);
 /// The largest datagram.
@@ -43,7 +43,7 @@ async fn main() -> io::Result<()> {
         .address("fd00:ff::2".parse().expect("a valid address"))
         .device(device, [10, 255, 0, 1].into(), 24)
         .device_address("fd00:ff::1".parse().expect("a valid address"), 64)
-        .forward(MOST_REQUESTS)
+        .forward(MAX_REQUESTS)
         .start()?;
     eprintln!("{device}: what is routed here goes through {server}");
     tokio::select! {
@@ -88,11 +88,11 @@ async fn forward_datagrams(network: &Network, server: SocketAddr) -> io::Result<
         let datagram = (received.local, bytes[..received.len].to_vec());
         clients.retain(|_, client| !client.is_closed());
         let is_known = clients.contains_key(&received.remote);
-        if !is_known && clients.len() >= MOST_CLIENTS {
+        if !is_known && clients.len() >= MAX_CLIENTS {
             continue;
         }
         let client = clients.entry(received.remote).or_insert_with(|| {
-            let (datagrams, outgoing) = channel(MOST_WAITING);
+            let (datagrams, outgoing) = channel(MAX_WAITING);
             tokio::spawn(serve(socket.clone(), received.remote, outgoing, server));
             datagrams
         });

@@ -21,9 +21,9 @@ const MTU: u16 = 1420;
 /// Packets that wait in each direction.
 const CAPACITY: usize = 512;
 /// The most connections that wait for their servers at the same time.
-const MOST_REQUESTS: usize = 1024;
+const MAX_REQUESTS: usize = 1024;
 /// The most UDP clients at the same time.
-const MOST_CLIENTS: usize = 1024;
+const MAX_CLIENTS: usize = 1024;
 /// A client that has neither sent nor received a datagram for this long is forgotten (RFC 4787 REQ-5).
 const IDLE: Duration = Duration::from_mins(2);
 /// The largest datagram.
@@ -42,7 +42,7 @@ async fn main() -> io::Result<()> {
     let socket = KernelSocket::bind(local).await?;
     let (io, to_network, from_network) = reknit_net::channel(MTU, CAPACITY);
     // Its own address is not used by anybody: what the peer sends goes to others.
-    let network = Network::builder([10, 255, 0, 1].into()).forward(MOST_REQUESTS).start_on(io)?;
+    let network = Network::builder([10, 255, 0, 1].into()).forward(MAX_REQUESTS).start_on(io)?;
     eprintln!("{local}: the peer may connect");
     tokio::select! {
         ended = tunnel(tunn, socket, None, to_network, from_network) => ended,
@@ -86,7 +86,7 @@ async fn forward_datagrams(network: &Network) -> io::Result<()> {
         let received = socket.recv(&mut bytes).await?;
         clients.retain(|_, upstream| Arc::strong_count(upstream) > 1); // its task has not ended
         if !clients.contains_key(&received.remote) {
-            if clients.len() >= MOST_CLIENTS {
+            if clients.len() >= MAX_CLIENTS {
                 continue;
             }
             let any = if received.remote.is_ipv4() { "0.0.0.0:0" } else { "[::]:0" };

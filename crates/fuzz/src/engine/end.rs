@@ -7,15 +7,15 @@ use reknit_units::{Bytes, Instant};
 use reknit_variants::Composition;
 
 /// The most bytes that an application writes.
-const MOST_WRITTEN: usize = 64 << 10;
+const MAX_WRITTEN: usize = 64 << 10;
 /// The most bytes that a stream keeps for its application to write ahead.
 const SEND_BUFFER: Bytes = Bytes(30_000);
 /// The most segments that one event may release.
-const MOST_RELEASED: usize = 5000;
+const MAX_RELEASED: usize = 5000;
 /// The most memory of the plug-ins of one end.
-const MOST_STATE: Bytes = Bytes(256 << 10);
+const MAX_STATE: Bytes = Bytes(256 << 10);
 /// An event visits each outstanding segment at most this often, and some more.
-const MOST_VISITS: u64 = 64;
+const MAX_VISITS: u64 = 64;
 
 /// The content of streams repeats after this many bytes, so that a piece that is displaced by a segment is noticed.
 const PERIOD: u16 = 65_521;
@@ -60,7 +60,7 @@ impl End {
 
     /// The application writes up to `n` bytes.
     pub(super) fn write(&mut self, n: usize) {
-        let until = (self.written + n).min(MOST_WRITTEN);
+        let until = (self.written + n).min(MAX_WRITTEN);
         self.written +=
             self.stream.write(content(self.number, (self.written as u64).cast_signed(), until - self.written));
     }
@@ -88,7 +88,7 @@ impl End {
         let connection = self.stream.connection();
         let outstanding = outstanding.max(connection.info(Instant::ZERO).flight_size.0);
         let visits = connection.records_visited() - visited;
-        let most = MOST_VISITS * (outstanding / u64::from(connection.segment_size().max(1)) + 300);
+        let most = MAX_VISITS * (outstanding / u64::from(connection.segment_size().max(1)) + 300);
         assert!(visits <= most, "{visits} records visited with {outstanding} bytes outstanding");
     }
 
@@ -103,12 +103,12 @@ impl End {
 
     /// What must hold at any time when everything was sent that may be sent. `released` segments were.
     pub(super) fn check(&self, released: usize) {
-        assert!(released <= MOST_RELEASED, "{released} segments at once");
+        assert!(released <= MAX_RELEASED, "{released} segments at once");
         let connection = self.stream.connection();
         connection.check().unwrap();
         let waits = connection.unacknowledged() > Bytes::ZERO && !matches!(self.state(), State::Closed | State::Listen);
         assert!(!waits || connection.deadline().is_set(), "data waits and no timer runs: {:?}", self.state());
-        assert!(connection.plugin_state_size() <= MOST_STATE, "plug-ins use {}", connection.plugin_state_size());
+        assert!(connection.plugin_state_size() <= MAX_STATE, "plug-ins use {}", connection.plugin_state_size());
         assert!(connection.readable() <= connection.config().receive_buffer_size());
     }
 }

@@ -15,14 +15,14 @@ use crate::input::Input;
 use world::World;
 
 /// The most operations of an input.
-const MOST_OPERATIONS: usize = 4000;
+const MAX_OPERATIONS: usize = 4000;
 
 /// Takes an input: the variants and options of both ends, then what happens.
 pub(crate) fn run(data: &[u8]) {
     let mut input = Input::new(data);
     let compositions = [options::composition(&mut input), options::composition(&mut input)];
     let mut world = World::new(&mut input, compositions.each_ref());
-    for _ in 0..MOST_OPERATIONS {
+    for _ in 0..MAX_OPERATIONS {
         if input.is_empty() {
             break;
         }

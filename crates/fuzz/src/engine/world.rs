@@ -13,11 +13,11 @@ use crate::input::Input;
 use crate::segments::{Expected, mutated};
 
 /// The most packets on their way to an end; further ones are lost.
-const MOST_FLYING: usize = 2000;
+const MAX_FLYING: usize = 2000;
 /// The most events of an input, after which it goes on for ever.
-const MOST_EVENTS: u32 = 400_000;
+const MAX_EVENTS: u32 = 400_000;
 /// The most events at one time.
-const MOST_AT_ONCE: u32 = 5000;
+const MAX_AT_ONCE: u32 = 5000;
 /// How long both ends may take after the last operation: longer than all of their timeouts.
 const LAST: Duration = Duration::from_secs(4 * 3600);
 /// The same with an attacker, whose victims may wait for each other without end.
@@ -93,12 +93,12 @@ impl World {
         while let Some(packet) = self.ends[end].poll(self.now) {
             released += 1;
             let flying = &mut self.flying[1 - end];
-            if flying.len() < MOST_FLYING {
+            if flying.len() < MAX_FLYING {
                 flying.push_back(packet);
             }
         }
         self.events += 1;
-        assert!(self.events < MOST_EVENTS, "it goes on for ever: {:?}", self.states());
+        assert!(self.events < MAX_EVENTS, "it goes on for ever: {:?}", self.states());
         self.ends[end].check(released);
     }
 
@@ -216,7 +216,7 @@ impl World {
         let now = self.now;
         while self.ends[end].stream.connection().deadline() <= now {
             self.at_once += 1;
-            assert!(self.at_once < MOST_AT_ONCE, "timers fire for ever at the same time");
+            assert!(self.at_once < MAX_AT_ONCE, "timers fire for ever at the same time");
             self.ends[end].apply(|stream| stream.on_timer(now));
             self.collect(end);
         }

@@ -24,9 +24,9 @@ const IDLE: Duration = Duration::from_mins(2);
 const IDLE_SHORT: Duration = Duration::from_secs(10);
 const DNS: u16 = 53;
 /// The most flows of datagrams and pings at once, each with a thread.
-const MOST_FLOWS: usize = 1000;
+const MAX_FLOWS: usize = 1000;
 /// The most TCP ports on which connections are accepted, each with a thread.
-const MOST_PORTS: usize = 4000;
+const MAX_PORTS: usize = 4000;
 /// Time to live of packets that the relay makes.
 const TTL: u8 = 64;
 /// Bytes of an IPv4 and a UDP header.
@@ -165,7 +165,7 @@ impl Relay {
     fn expect_connection(&mut self, destination: SocketAddrV4) {
         let Scope::Everything(outer) = &self.scope else { return };
         let port = destination.port();
-        if self.beyond(destination).is_some() && self.ports.len() < MOST_PORTS && self.ports.insert(port) {
+        if self.beyond(destination).is_some() && self.ports.len() < MAX_PORTS && self.ports.insert(port) {
             outer.listen(port);
         }
     }
@@ -173,7 +173,7 @@ impl Relay {
     fn pass_on(&mut self, key: Key, beyond: SocketAddr, payload: &[u8]) {
         if self.flows.get(&key).is_none_or(|flow| !flow.alive.load(Ordering::Relaxed)) {
             self.flows.retain(|_, flow| flow.alive.load(Ordering::Relaxed));
-            if self.flows.len() >= MOST_FLOWS {
+            if self.flows.len() >= MAX_FLOWS {
                 return;
             }
             match open_flow(key, beyond, self.answers.clone()) {

@@ -19,9 +19,9 @@ use crate::liar::Lie;
 use crate::plan::{Group, PathSource, Plan, WorkloadShare};
 
 /// The most flows of a group.
-pub const MOST_FLOWS: u32 = 100_000;
+pub const MAX_FLOWS: u32 = 100_000;
 /// The most runs of a variant.
-pub const MOST_SEEDS: u32 = 10_000;
+pub const MAX_SEEDS: u32 = 10_000;
 
 impl Plan {
     /// Reads the plan in a file.
@@ -97,8 +97,8 @@ fn plan(location: &str, mut table: Table) -> Result<Plan, KeyError> {
     if top.duration.is_some_and(Duration::is_zero) {
         return Err(KeyError::new("duration", "must be more than 0"));
     }
-    if top.seeds.is_some_and(|seeds| !(1..=MOST_SEEDS).contains(&seeds)) {
-        return Err(KeyError::new("seeds", format!("must be from 1 to {MOST_SEEDS}")));
+    if top.seeds.is_some_and(|seeds| !(1..=MAX_SEEDS).contains(&seeds)) {
+        return Err(KeyError::new("seeds", format!("must be from 1 to {MAX_SEEDS}")));
     }
     let path = match top.path {
         None => None,
@@ -166,8 +166,8 @@ fn groups(flows: Option<Value>) -> Result<Vec<Group>, KeyError> {
     match flows {
         None => Ok(vec![Group::bulk(1)]),
         Some(Value::Integer(count)) => {
-            let count = u32::try_from(count).ok().filter(|count| (1..=MOST_FLOWS).contains(count));
-            let wrong = || KeyError::new("flows", format!("must be from 1 to {MOST_FLOWS}"));
+            let count = u32::try_from(count).ok().filter(|count| (1..=MAX_FLOWS).contains(count));
+            let wrong = || KeyError::new("flows", format!("must be from 1 to {MAX_FLOWS}"));
             Ok(vec![Group::bulk(count.ok_or_else(wrong)?)])
         }
         Some(Value::Array(tables)) if !tables.is_empty() => tables.into_iter().enumerate().map(group).collect(),
@@ -212,8 +212,8 @@ fn one() -> u32 {
 
 fn group(i: usize, table: Table) -> Result<Group, KeyError> {
     let flows: Flows = read(table)?;
-    if !(1..=MOST_FLOWS).contains(&flows.count) {
-        return Err(KeyError::new("count", format!("must be from 1 to {MOST_FLOWS}")));
+    if !(1..=MAX_FLOWS).contains(&flows.count) {
+        return Err(KeyError::new("count", format!("must be from 1 to {MAX_FLOWS}")));
     }
     let name = flows.name.unwrap_or_else(|| format!("flows[{i}]"));
     let workloads = match (flows.workload, flows.mix) {

@@ -187,7 +187,7 @@ impl Socket {
 
     /// See [`crate::Stack::set_hop_limits`].
     pub(crate) fn set_hop_limits(&mut self, sent: u8, least_accepted: u8) {
-        (self.hop_limit, self.least_hop_limit) = (sent.max(1), least_accepted);
+        (self.hop_limit, self.min_hop_limit) = (sent.max(1), least_accepted);
     }
 
     /// See [`crate::Stack::set_send_buffer`].

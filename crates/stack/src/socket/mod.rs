@@ -39,7 +39,7 @@ pub(crate) struct Socket {
     owner: Owner,
     prepared: Arc<Prepared>,
     hop_limit: u8,
-    least_hop_limit: u8,
+    min_hop_limit: u8,
     linger: Linger,
     largest_send_buffer: Bytes,
     tuning: WindowTuning,
@@ -73,7 +73,7 @@ impl Socket {
         let mut socket = Socket {
             owner,
             hop_limit: options.hop_limit,
-            least_hop_limit: options.least_hop_limit,
+            min_hop_limit: options.min_hop_limit,
             linger: options.linger,
             largest_send_buffer: options.largest_send_buffer,
             tuning: WindowTuning::new(now, options.receive_window),
@@ -203,7 +203,7 @@ impl Socket {
 
     /// True if the TTL or hop limit of an arriving segment is large enough (RFC 5082).
     pub(crate) fn accepts_hop_limit(&self, hop_limit: u8) -> bool {
-        hop_limit >= self.least_hop_limit
+        hop_limit >= self.min_hop_limit
     }
 
     /// A router has dropped a packet of `quoted_len` bytes, which begins with `quoted`, because it carries only `mtu`.

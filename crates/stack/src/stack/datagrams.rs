@@ -164,7 +164,7 @@ impl Stack {
     }
 
     /// A UDP socket that gets all datagrams, to any address and port, for which no other is bound. Only with
-    /// [`crate::Options::most_requests`].
+    /// [`crate::Options::max_requests`].
     ///
     /// # Errors
     /// If there is one, or the stack does not forward.

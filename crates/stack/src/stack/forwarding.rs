@@ -29,7 +29,7 @@ impl Stack {
     }
 
     /// The next connection that a peer asks for, to an address and port without a listener. None if there is none:
-    /// [`crate::Event::Requested`] signals the next. Only with [`crate::Options::most_requests`].
+    /// [`crate::Event::Requested`] signals the next. Only with [`crate::Options::max_requests`].
     ///
     /// The peer waits until the program decides; after a minute the request is forgotten.
     pub fn next_request(&mut self) -> Option<Request> {
@@ -44,7 +44,7 @@ impl Stack {
     pub fn accept_request(&mut self, now: Instant, id: RequestId, options: &SocketOptions) -> Result<SocketId, Error> {
         options.config.check()?;
         if !self.can_make_room() {
-            return Err(Error::Full(self.options.most_sockets));
+            return Err(Error::Full(self.options.max_sockets));
         }
         let pending = self.requests.take(id).ok_or(Error::NoSocket)?;
         if self.sockets.find(&pending.flow).is_some() {

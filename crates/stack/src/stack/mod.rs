@@ -77,10 +77,10 @@ impl Stack {
     pub fn new(now: Instant, options: Options, secret: [u8; 32]) -> Stack {
         let secrets = Secrets::new(secret);
         Stack {
-            sockets: Sockets::new(now, secrets.hash(), Memory::new(options.most_memory), options.orphan_timeout),
+            sockets: Sockets::new(now, secrets.hash(), Memory::new(options.max_memory), options.orphan_timeout),
             secrets,
             listeners: Listeners::default(),
-            requests: Requests::new(options.most_requests),
+            requests: Requests::new(options.max_requests),
             udp: UdpSockets::default(),
             fragments: Fragments::default(),
             messages: Messages::new(options.icmp_per_second),
@@ -135,7 +135,7 @@ impl Stack {
         self.sockets.len()
     }
 
-    /// What the buffers of all connections take, and the records of what they have in flight: see [`Options::most_memory`].
+    /// What the buffers of all connections take, and the records of what they have in flight: see [`Options::max_memory`].
     pub fn memory(&self) -> Bytes {
         Bytes(self.sockets.memory() as u64)
     }
@@ -157,7 +157,7 @@ impl Stack {
 
     /// True if peers may connect to any address.
     fn forwards(&self) -> bool {
-        self.options.most_requests > 0
+        self.options.max_requests > 0
     }
 
     fn not_local(&self, address: SocketAddr) -> Error {
@@ -167,13 +167,13 @@ impl Stack {
 
     /// True if [`Stack::make_room`] would make room for one more socket.
     fn can_make_room(&mut self) -> bool {
-        self.sockets.len() < self.options.most_sockets || self.sockets.has_spare()
+        self.sockets.len() < self.options.max_sockets || self.sockets.has_spare()
     }
 
     /// True if there may be one more socket. At the limit, removes one in TIME-WAIT or FIN-WAIT-2 that is no longer needed.
     /// Called just before a socket is inserted.
     fn make_room(&mut self) -> bool {
-        self.sockets.len() < self.options.most_sockets || self.sockets.end_spare()
+        self.sockets.len() < self.options.max_sockets || self.sockets.end_spare()
     }
 
     /// Options for this interface. Many sockets with the same options share them.

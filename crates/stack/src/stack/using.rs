@@ -41,7 +41,7 @@ impl Stack {
     ) -> Result<SocketId, Error> {
         options.config.check()?;
         if !self.make_room() {
-            return Err(Error::Full(self.options.most_sockets));
+            return Err(Error::Full(self.options.max_sockets));
         }
         let flow = self.choose_flow(local, remote)?;
         let prepared = self.prepare(options);
@@ -132,7 +132,7 @@ impl Stack {
     /// The application no longer needs the socket. Written data is still sent, as [`Linger`] says. If data has arrived and was
     /// not read, or arrives later, the peer gets a RST (RFC 2525 §2.17): it must not believe that the data was read.
     pub fn close(&mut self, now: Instant, id: SocketId) {
-        self.sockets.close(now, id, self.options.most_orphans, &mut self.counters);
+        self.sockets.close(now, id, self.options.max_orphans, &mut self.counters);
     }
 
     /// Ends the connection at once; the peer gets a RST. The socket must still be closed.

@@ -10,7 +10,7 @@ fn with_memory(most: u64) -> Pair {
     let mut pair = Pair::new(WILD, 3);
     for end in [CLIENT, SERVER] {
         let addresses = vec![addresses(end, false)];
-        let options = Options { addresses, most_memory: Bytes(most), ..Options::default() };
+        let options = Options { addresses, max_memory: Bytes(most), ..Options::default() };
         pair.stacks[end] = Stack::new(pair.now, options, [end as u8 + 1; 32]);
     }
     pair

@@ -25,7 +25,7 @@ fn packets(stack: &mut Stack, now: reknit_units::Instant) -> Vec<Vec<u8>> {
 
 fn forwarding() -> Pair {
     let mut pair = Pair::new(CALM, 1);
-    let options = Options { addresses: vec![addresses(SERVER, false)], most_requests: 2, ..Options::default() };
+    let options = Options { addresses: vec![addresses(SERVER, false)], max_requests: 2, ..Options::default() };
     pair.stacks[SERVER] = Stack::new(pair.now, options, [9; 32]);
     pair
 }

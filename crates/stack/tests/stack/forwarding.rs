@@ -11,7 +11,7 @@ use crate::pair::{CALM, CLIENT, Pair, SERVER, WILD, addresses, bytes};
 /// A pair whose server forwards, with room for two requests.
 fn forwarding(network: reknit_testkit::network::Network) -> Pair {
     let mut pair = Pair::new(network, 1);
-    let options = Options { addresses: vec![addresses(SERVER, false)], most_requests: 2, ..Options::default() };
+    let options = Options { addresses: vec![addresses(SERVER, false)], max_requests: 2, ..Options::default() };
     pair.stacks[SERVER] = Stack::new(pair.now, options, [9; 32]);
     pair
 }

@@ -6,9 +6,9 @@ use reknit_units::Duration;
 use crate::pair::{CALM, Pair, SERVER, addresses, bytes};
 
 /// A pair whose server may have this many sockets, and has a listener with this backlog of half-open connections.
-fn limited(most_sockets: usize, syn_backlog: usize) -> (Pair, reknit_stack::ListenerId) {
+fn limited(max_sockets: usize, syn_backlog: usize) -> (Pair, reknit_stack::ListenerId) {
     let mut pair = Pair::new(CALM, 1);
-    let options = Options { addresses: vec![addresses(SERVER, false)], most_sockets, ..Options::default() };
+    let options = Options { addresses: vec![addresses(SERVER, false)], max_sockets, ..Options::default() };
     pair.stacks[SERVER] = Stack::new(pair.now, options, [9; 32]);
     let listener = pair.listen(&ListenOptions { syn_backlog, ..ListenOptions::default() });
     (pair, listener)
@@ -48,7 +48,7 @@ fn without_room_there_is_no_cookie() {
 #[test]
 fn only_so_many_closed_sockets_still_send() {
     let mut pair = Pair::new(CALM, 1);
-    let options = Options { addresses: vec![addresses(0, false)], most_orphans: 3, ..Options::default() };
+    let options = Options { addresses: vec![addresses(0, false)], max_orphans: 3, ..Options::default() };
     pair.stacks[0] = Stack::new(pair.now, options, [8; 32]);
     let listener = pair.listen(&ListenOptions::default());
     for i in 1..=5 {

@@ -97,7 +97,7 @@ fn sent_in_parts(s: &mut TestSender) -> Vec<u32> {
 }
 
 /// Of the segments that one event acknowledges or marks: it may visit each of them some times.
-const MOST_VISITS: u64 = 2048 * 30;
+const MAX_VISITS: u64 = 2048 * 30;
 
 vector!(an_ack_of_everything_is_processed_in_parts, |isn| {
     let n = 20_000;
@@ -108,7 +108,7 @@ vector!(an_ack_of_everything_is_processed_in_parts, |isn| {
     assert_eq!(acked, n);
     let (most, events) = parts(&mut s, |s| s.deliver(&Ack { cum: acked, ..Ack::default() }));
     assert_eq!(s.info().acknowledged, u64::from(n) * SMSS);
-    assert!(most < MOST_VISITS && events == 10, "{most} in {events}");
+    assert!(most < MAX_VISITS && events == 10, "{most} in {events}");
 });
 
 vector!(a_flight_without_a_burst_limit_is_sent_in_parts, |isn| {
@@ -125,12 +125,12 @@ vector!(blocks_and_timeouts_are_processed_in_parts, |isn| {
     sent_in_parts(&mut s);
     s.at(200);
     let (most, events) = parts(&mut s, |s| s.deliver(&Ack { cum: 0, blocks: vec![(1, n)], ..Ack::default() }));
-    assert!(most < MOST_VISITS && events > 4, "{most} in {events}");
+    assert!(most < MAX_VISITS && events > 4, "{most} in {events}");
     // The receiver has reneged: everything is lost, and the first segment is sent again.
     let expires = s.connection.deadline();
     let (most, events) = parts(&mut s, |s| s.on_timer(expires));
     assert_eq!((s.connection.send_stats().timeouts, s.info().pipe), (1, Bytes(SMSS)));
-    assert!(most < MOST_VISITS && events > 4, "{most} in {events}");
+    assert!(most < MAX_VISITS && events > 4, "{most} in {events}");
 });
 
 vector!(an_undone_timeout_is_processed_in_parts, |isn| {
@@ -150,7 +150,7 @@ vector!(an_undone_timeout_is_processed_in_parts, |isn| {
         events += 1;
     }
     assert_eq!(s.connection.send_stats().undos, 1);
-    assert!(most < MOST_VISITS && events > 2, "{most} in {events}");
+    assert!(most < MAX_VISITS && events > 2, "{most} in {events}");
     assert!(sent.iter().all(|sent| *sent == 0), "{sent:?}");
     assert!(s.info().pipe >= Bytes(u64::from(n - 1) * SMSS), "{}", s.info().pipe);
 });
@@ -165,7 +165,7 @@ vector!(what_a_recovery_has_marked_lost_is_cleared_in_parts_by_a_timeout, |isn| 
     let expires = s.connection.deadline();
     let (most, events) = parts(&mut s, |s| s.on_timer(expires));
     assert_eq!(s.connection.send_stats().timeouts, 1);
-    assert!(most < MOST_VISITS && events > 2, "{most} in {events}");
+    assert!(most < MAX_VISITS && events > 2, "{most} in {events}");
 });
 
 #[test]

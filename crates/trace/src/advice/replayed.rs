@@ -80,8 +80,8 @@ impl DirectionReport {
     /// True if a replay may show what makes this transfer faster: something happened to it that the ends do not explain, and
     /// the bottleneck is not known to be full.
     pub fn may_be_faster(&self) -> bool {
-        const MOST_LIMITED: f64 = 0.3;
-        const LEAST_S: f64 = 1.0;
+        const MAX_LIMITED: f64 = 0.3;
+        const MIN_S: f64 = 1.0;
         const NEARLY_FULL: f64 = 0.95;
         let verdicts = &self.verdicts;
         let limited_s = self.limited_by_receiver_s + self.limited_by_sender_s;
@@ -89,8 +89,8 @@ impl DirectionReport {
         verdicts.lost + verdicts.spurious > 0
             && verdicts.discarded == 0
             && !has_failed
-            && self.duration_s >= LEAST_S
-            && limited_s <= MOST_LIMITED * self.duration_s
+            && self.duration_s >= MIN_S
+            && limited_s <= MAX_LIMITED * self.duration_s
             && self.full().is_none_or(|share| share < NEARLY_FULL)
     }
 

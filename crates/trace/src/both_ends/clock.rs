@@ -11,11 +11,11 @@ use serde::Serialize;
 /// The time is divided into this many intervals, of which the fastest packet is kept.
 const INTERVALS: usize = 2048;
 /// The largest skew: bad quartz clocks have a tenth of it.
-const MOST_SKEW: f64 = 1e-3;
+const MAX_SKEW: f64 = 1e-3;
 /// Steps of the search for the slope: each narrows it down to two thirds.
 const STEPS: usize = 80;
 /// An improvement below this, nanoseconds, does not show a skew: clocks have a resolution of microseconds.
-const LEAST_GAIN: f64 = 5e3;
+const MIN_GAIN: f64 = 5e3;
 
 /// A packet that passed both points.
 #[derive(Clone, Copy, Debug)]
@@ -186,7 +186,7 @@ fn limit(samples: &[Sample], near: usize, (first, last): (u64, u64), middle: u64
 /// The slope at which a concave function is highest. A clock that is faster lowers the function at zero by the slope times
 /// `reach`; if it is hardly lower there, the clocks do not differ in speed, but the fastest packets in delay.
 fn highest(of: &impl Fn(f64) -> f64, reach: f64) -> f64 {
-    let (mut low, mut high) = (-MOST_SKEW, MOST_SKEW);
+    let (mut low, mut high) = (-MAX_SKEW, MAX_SKEW);
     for _ in 0..STEPS {
         let third = (high - low) / 3.0;
         if of(low + third) < of(high - third) {
@@ -197,7 +197,7 @@ fn highest(of: &impl Fn(f64) -> f64, reach: f64) -> f64 {
     }
     let best = f64::midpoint(low, high);
     let gain = of(best) - of(0.0);
-    if gain < LEAST_GAIN || gain < best.abs() * reach / 2.0 { 0.0 } else { best }
+    if gain < MIN_GAIN || gain < best.abs() * reach / 2.0 { 0.0 } else { best }
 }
 
 #[cfg(test)]

@@ -22,9 +22,9 @@ use passage::Captured;
 pub use report::{BothEnds, CaptureReport, DelayReport, FlowReport};
 
 /// The fewest packets that both captures must share to be captures of the same traffic.
-const LEAST_PACKETS: usize = 5;
+const MIN_PACKETS: usize = 5;
 /// The smallest share of the smaller capture that both must have, unless the user says that they belong together.
-const LEAST_SHARE: f64 = 0.05;
+const MIN_SHARE: f64 = 0.05;
 
 /// The options of a comparison of two captures.
 #[derive(Clone, Debug, Default)]
@@ -60,7 +60,7 @@ impl Matched {
         let pairs = pairs::unambiguous(&a.passages, &b.passages);
         let common = pairs.of_a.iter().filter(|pair| pair.is_some()).count();
         let smaller = a.passages.len().min(b.passages.len());
-        let is_enough = common >= LEAST_PACKETS && common as f64 >= smaller as f64 * LEAST_SHARE;
+        let is_enough = common >= MIN_PACKETS && common as f64 >= smaller as f64 * MIN_SHARE;
         if common == 0 || !(is_enough || options.forced) {
             return Ok(None);
         }

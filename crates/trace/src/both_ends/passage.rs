@@ -11,15 +11,15 @@ use crate::{Damage, Error, Filter, Frames};
 /// Later times, as a damaged capture may have, count as this one, in the year 2116: differences of two do not overflow.
 const LATEST: u64 = 1 << 62;
 /// Packets of one capture that are compared.
-const MOST_PACKETS: usize = 6_000_000;
+const MAX_PACKETS: usize = 6_000_000;
 /// Bytes of a payload that are compared: captures may have been cut off behind them.
 const COMPARED: usize = 32;
 /// The most flows of a capture.
-const MOST_FLOWS: usize = 1 << 20;
+const MAX_FLOWS: usize = 1 << 20;
 /// Segments shorter than this do not show the size of full ones.
-const LEAST_SEGMENT: u32 = 400;
+const MIN_SEGMENT: u32 = 400;
 /// The longest packet of a network: longer ones are split later or were combined by the network card (TSO, GRO).
-pub(super) const MOST_ON_WIRE: u32 = 9_216;
+pub(super) const MAX_ON_WIRE: u32 = 9_216;
 
 /// A packet at a capture point, or a part of a TSO or GRO packet that crosses the network as one packet.
 #[derive(Clone, Copy, Debug)]
@@ -110,7 +110,7 @@ impl Captured {
 
     fn add(&mut self, at: u64, datagram: &Datagram<'_>) {
         let ends = Ends { source: datagram.source, destination: datagram.destination, protocol: datagram.protocol };
-        let Some(flow) = self.flow(ends).filter(|_| self.passages.len() < MOST_PACKETS) else {
+        let Some(flow) = self.flow(ends).filter(|_| self.passages.len() < MAX_PACKETS) else {
             self.left_out += 1;
             return;
         };
@@ -139,7 +139,7 @@ impl Captured {
         if let Some(known) = self.numbers.get(&ends) {
             return Some(*known);
         }
-        if self.flows.len() == MOST_FLOWS {
+        if self.flows.len() == MAX_FLOWS {
             return None;
         }
         let number = self.flows.len() as u32;
@@ -157,7 +157,7 @@ impl Captured {
 impl CapturedFlow {
     /// Counts a size, so that the most frequent one remains (the algorithm of Misra and Gries).
     fn note(&mut self, len: u32) {
-        if len < LEAST_SEGMENT {
+        if len < MIN_SEGMENT {
             return;
         }
         if let Some(known) = self.sizes.iter_mut().find(|(size, count)| *size == len && *count > 0) {

@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use super::clock::{Clock, ClockReport};
 use super::flows::{Fate, Flow};
-use super::passage::{Captured, MOST_ON_WIRE, Passage};
+use super::passage::{Captured, MAX_ON_WIRE, Passage};
 use crate::measured::{self, Limits, Measured};
 use crate::packet::{Endpoint, protocol_name};
 use crate::spread::Spread;
@@ -145,7 +145,7 @@ fn warnings(captures: &[Captured; 2], flows: &[FlowReport], files: &[String; 2])
         };
         note(captured.timeless, "left out, because they have no time");
         note(captured.left_out, "left out, because there are too many");
-        let is_combined = |passage: &&Passage| passage.len == 0 && passage.size > MOST_ON_WIRE;
+        let is_combined = |passage: &&Passage| passage.len == 0 && passage.size > MAX_ON_WIRE;
         let combined = captured.passages.iter().filter(is_combined).count() as u64;
         note(
             combined,
@@ -276,7 +276,7 @@ impl Flow {
         });
         let largest = self.sent.iter().map(|sent| sent.len).max().filter(|len| *len > 0);
         let measured = Measured {
-            packets: packets.take(measured::MOST_PACKETS).collect(),
+            packets: packets.take(measured::MAX_PACKETS).collect(),
             round_trip: Duration::from_secs_f64(round_trip.max(0.0) / 1e9).min(measured::LONGEST_SPAN),
             acknowledged: u64::MAX,
             reorders: report.reordered > 0,

@@ -15,7 +15,7 @@ use pcapng::Pcapng;
 use crate::{Damage, Error};
 
 /// The longest frame or block that is accepted. `tcpdump` captures at most 256 KiB of a packet.
-const MOST_BYTES: usize = 16 << 20;
+const MAX_BYTES: usize = 16 << 20;
 /// The formats that can be read.
 const SUPPORTED: &str = "pcap and pcapng, plain or compressed with gzip or zstd";
 

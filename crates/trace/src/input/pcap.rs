@@ -5,7 +5,7 @@ use std::io::{self, Read};
 use reknit_units::grouped;
 
 use super::buffer::Buffer;
-use super::{MOST_BYTES, Next, Order, Record};
+use super::{MAX_BYTES, Next, Order, Record};
 
 const HEADER_LEN: usize = 24;
 const RECORD_LEN: usize = 16;
@@ -48,7 +48,7 @@ impl Pcap {
     pub(super) fn available(&self, bytes: &[u8]) -> Option<Record> {
         let [seconds, ticks, captured, original] = self.order.numbers(bytes.first_chunk()?);
         let len = self.record_len + captured as usize;
-        if captured as usize > MOST_BYTES || bytes.len() < len {
+        if captured as usize > MAX_BYTES || bytes.len() < len {
             return None;
         }
         let at = u64::from(seconds) * 1_000_000_000 + u64::from(ticks) * self.nanos_per_tick;
@@ -62,11 +62,11 @@ impl Pcap {
             return Ok(if rest == 0 { Next::End } else { Next::Damaged(format!("cut off after {rest} bytes")) });
         };
         let captured = self.order.numbers(header)[2] as usize;
-        if captured > MOST_BYTES {
+        if captured > MAX_BYTES {
             return Ok(Next::Damaged(format!(
                 "its length is {} bytes; at most {} MiB are allowed",
                 grouped(captured as u64),
-                MOST_BYTES >> 20
+                MAX_BYTES >> 20
             )));
         }
         buffer.fill(self.record_len + captured)?;

@@ -5,7 +5,7 @@ use std::io::{self, Read};
 use reknit_units::grouped;
 
 use super::buffer::Buffer;
-use super::{MOST_BYTES, Next, Order, Record};
+use super::{MAX_BYTES, Next, Order, Record};
 
 /// The first bytes of every file.
 pub(super) const MAGIC: [u8; 4] = [0x0a, 0x0d, 0x0d, 0x0a];
@@ -20,7 +20,7 @@ const ENHANCED: u32 = 6;
 const HEAD: usize = 8;
 const TAIL: usize = 4;
 /// The most interfaces of a section.
-const MOST_INTERFACES: usize = 1 << 16;
+const MAX_INTERFACES: usize = 1 << 16;
 
 const OPTION_END: u16 = 0;
 const OPTION_TSRESOL: u16 = 9;
@@ -75,8 +75,8 @@ impl Pcapng {
             let whole = buffer.skip(len)?;
             return Ok(if whole { Next::Other } else { Next::Damaged(format!("a block of {len} bytes is cut off")) });
         }
-        if len > MOST_BYTES {
-            return Ok(Next::Damaged(format!("a block of {len} bytes, more than the {MOST_BYTES} allowed")));
+        if len > MAX_BYTES {
+            return Ok(Next::Damaged(format!("a block of {len} bytes, more than the {MAX_BYTES} allowed")));
         }
         if !buffer.fill(len)? {
             return Ok(Next::Damaged(format!("cut off after {} of {len} bytes", buffer.bytes().len())));
@@ -97,8 +97,8 @@ impl Pcapng {
         if body.len() < 8 {
             return Next::Damaged("an interface without a link type".to_owned());
         }
-        if self.interfaces.len() == MOST_INTERFACES {
-            return Next::Damaged(format!("more than the {MOST_INTERFACES} interfaces allowed"));
+        if self.interfaces.len() == MAX_INTERFACES {
+            return Next::Damaged(format!("more than the {MAX_INTERFACES} interfaces allowed"));
         }
         let order = self.order;
         let mut interface =

@@ -14,7 +14,7 @@ use super::{Fate, Nanos, Travelled, outages};
 /// The fastest of this many packets on either side shows the delay of the path.
 const NEIGHBOURS: usize = 8;
 /// Smaller changes of the path's delay are noise of the hosts.
-const LEAST_CHANGE: Duration = Duration::from_millis(2);
+const MIN_CHANGE: Duration = Duration::from_millis(2);
 /// A late packet is looked for among this many on either side.
 const NEAR: usize = 64;
 
@@ -92,7 +92,7 @@ pub(super) fn behind(
 ) -> Behind {
     let rest = rest(packets, passed, outages);
     let span = |nanos: Nanos| Duration::from_nanos(nanos.max(0).cast_unsigned());
-    let mut common = Common::new(LEAST_CHANGE.max(round_trip / 20).max(resolution(packets) * 2));
+    let mut common = Common::new(MIN_CHANGE.max(round_trip / 20).max(resolution(packets) * 2));
     let mut fates = Vec::with_capacity(rest.len());
     let mut discarded = Vec::with_capacity(rest.len());
     let mut late = 0;

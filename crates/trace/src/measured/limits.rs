@@ -12,7 +12,7 @@ const FEW: f64 = 0.001;
 /// Packets by which the largest flight may be missed.
 const NEARLY: u64 = 2;
 /// Fewer round trips decide nothing.
-const LEAST_ROUNDS: usize = 10;
+const MIN_ROUNDS: usize = 10;
 
 /// The receive window that limited the transfer, bytes.
 pub(super) fn receive_window(direction: &DirectionReport) -> Option<u32> {
@@ -42,7 +42,7 @@ pub(super) fn flight(packets: &[Travelled], round_trip: Nanos) -> Option<u64> {
     }
     let largest = *rounds.iter().max()?;
     let reached = rounds.iter().filter(|most| **most + NEARLY >= largest).count();
-    let is_limit = rounds.len() >= LEAST_ROUNDS && reached as f64 >= OFTEN_REACHED * rounds.len() as f64;
+    let is_limit = rounds.len() >= MIN_ROUNDS && reached as f64 >= OFTEN_REACHED * rounds.len() as f64;
     is_limit.then_some(largest)
 }
 

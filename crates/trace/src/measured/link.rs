@@ -10,7 +10,7 @@ const NEARLY: f64 = 0.8;
 /// is often too low, because some of the load of the link is not known.
 const FULL: f64 = 0.6;
 /// The longest wait must be the transmission time of at least this many packets; otherwise there is no full queue.
-const LEAST_QUEUE: f64 = 4.0;
+const MIN_QUEUE: f64 = 4.0;
 /// Packets with such a wait must be lost this many times as often as the others.
 const MORE_OFTEN: f64 = 3.0;
 
@@ -79,7 +79,7 @@ pub(super) fn pass(packets: &[Travelled], outages: &[Range<usize>], rate: f64) -
     let longest_wait = longest_wait.unwrap_or_default();
     let at_full = full_wait(&waited, longest_wait);
     let full = (at_full as f64 * FULL) as Nanos;
-    let is_long = longest_wait as f64 >= LEAST_QUEUE * rate::time_for(packets[0].size, rate);
+    let is_long = longest_wait as f64 >= MIN_QUEUE * rate::time_for(packets[0].size, rate);
     let overflows = is_long && lost_share(&waited, full, true) > MORE_OFTEN * lost_share(&waited, full, false);
     let mut link = Link::new(packets, rate);
     let mut left = Vec::with_capacity(packets.len());

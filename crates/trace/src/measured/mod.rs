@@ -31,9 +31,9 @@ pub(crate) const LONGEST_SPAN: Duration = Duration::from_nanos(LONGEST.cast_unsi
 const HEADERS: u32 = 40;
 const TIMESTAMPS: u32 = 12;
 /// Fewer packets say nothing about a path.
-const LEAST_PACKETS: usize = 10;
+const MIN_PACKETS: usize = 10;
 /// Further packets are ignored.
-pub(crate) const MOST_PACKETS: usize = 300_000;
+pub(crate) const MAX_PACKETS: usize = 300_000;
 
 /// The rate of a link is not far below what it has carried.
 const NEARLY: f64 = 0.95;
@@ -181,8 +181,8 @@ impl Measured {
     pub(crate) fn path(self, rate: Option<Rate>) -> Result<MeasuredPath, String> {
         let Measured { packets, round_trip, .. } = &self;
         let round_trip = *round_trip;
-        if packets.len() < LEAST_PACKETS {
-            return Err(format!("has too few packets to measure a path: at least {LEAST_PACKETS} are needed"));
+        if packets.len() < MIN_PACKETS {
+            return Err(format!("has too few packets to measure a path: at least {MIN_PACKETS} are needed"));
         }
         let (rate, rate_is_least) = match rate {
             Some(rate) => (rate.bits_per_second() as f64, false),
@@ -289,7 +289,7 @@ fn travelled(direction: &DirectionReport, journeys: &[Journey]) -> Vec<Travelled
         }
     }
     packets.sort_by_key(|packet| packet.sent);
-    packets.truncate(MOST_PACKETS);
+    packets.truncate(MAX_PACKETS);
     packets
 }
 

@@ -7,8 +7,8 @@ use std::ops::Range;
 use super::{Nanos, Travelled, rate};
 
 /// Packets in a row that must be lost, and the least time from the first to the last, in transmission times.
-const LEAST_PACKETS: usize = 8;
-const LEAST_TIME: f64 = 8.0;
+const MIN_PACKETS: usize = 8;
+const MIN_TIME: f64 = 8.0;
 
 /// The outages among `packets`, which are in the order of sending; packets that may have arrived end one.
 pub(super) fn outages(packets: &[Travelled], rate: f64) -> Vec<Range<usize>> {
@@ -18,8 +18,8 @@ pub(super) fn outages(packets: &[Travelled], rate: f64) -> Vec<Range<usize>> {
         let range = start..start + run.len();
         start = range.end;
         let lasted: Nanos = run[run.len() - 1].sent - run[0].sent;
-        let is_long = lasted as f64 >= LEAST_TIME * rate::time_for(run[0].size, rate);
-        if run[0].is_lost && run.len() >= LEAST_PACKETS && is_long {
+        let is_long = lasted as f64 >= MIN_TIME * rate::time_for(run[0].size, rate);
+        if run[0].is_lost && run.len() >= MIN_PACKETS && is_long {
             outages.push(range);
         }
     }

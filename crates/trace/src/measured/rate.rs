@@ -16,10 +16,10 @@ const EQUAL: f64 = 1.1;
 /// spread out count; if there are too few, also those that the ACK clock sends with the spacing of earlier ones.
 const SPREAD: [f64; 2] = [0.8, 1.05];
 /// The lowest rate that is reported, bit/s. It keeps transmission times finite.
-const LEAST_RATE: f64 = 8_000.0;
+const MIN_RATE: f64 = 8_000.0;
 /// Pairs that are needed, and the share of them that must be equal.
-const LEAST_PAIRS: usize = 20;
-const LEAST_SHARE: f64 = 0.3;
+const MIN_PAIRS: usize = 20;
+const MIN_SHARE: f64 = 0.3;
 /// How many sends apart the packets of pairs and of trains are. If packets take paths in turn, adjacent packets do not show the
 /// rate.
 const PAIRS: [usize; 3] = [1, 2, 3];
@@ -28,27 +28,27 @@ const TRAINS: [usize; 4] = [6, 10, 16, 24];
 const MORE_COMMON: f64 = 1.5;
 /// Pairs below this share of the highest throughput do not show the link, but packets that took different paths or pauses of
 /// the sender.
-const LEAST_OF_THROUGHPUT: f64 = 0.85;
+const MIN_OF_THROUGHPUT: f64 = 0.85;
 /// The averaging window of the throughput, in round trips; shorter windows do not average out jitter.
 const WINDOW: u64 = 4;
 /// This quantile of the throughput of all windows counts as the maximum: some packets come in bursts after a stall.
 const QUANTILE: f64 = 0.98;
 /// The fewest packets in a window.
-const LEAST_WINDOW: usize = 16;
+const MIN_WINDOW: usize = 16;
 
 /// Bits per second, and whether that is only a lower limit.
 pub(super) fn estimate(packets: &[Travelled], round_trip: Duration) -> (f64, bool) {
     let sustained = [round_trip * WINDOW, round_trip].into_iter().find_map(|window| throughput(packets, window));
     let sustained = sustained.unwrap_or_else(|| mean(packets));
-    match SPREAD.into_iter().find_map(|spread| common_rate(packets, spread, LEAST_OF_THROUGHPUT * sustained)) {
-        Some(rate) => (rate.max(LEAST_RATE), false),
-        None => (sustained.max(LEAST_RATE), true),
+    match SPREAD.into_iter().find_map(|spread| common_rate(packets, spread, MIN_OF_THROUGHPUT * sustained)) {
+        Some(rate) => (rate.max(MIN_RATE), false),
+        None => (sustained.max(MIN_RATE), true),
     }
 }
 
 /// Bits per second as packets show that the link has spread out, if they do.
 pub(super) fn shown(packets: &[Travelled]) -> Option<f64> {
-    common_rate(packets, SPREAD[0], LEAST_OF_THROUGHPUT * mean(packets))
+    common_rate(packets, SPREAD[0], MIN_OF_THROUGHPUT * mean(packets))
 }
 
 /// The transmission time of this many bytes, in nanoseconds.
@@ -82,7 +82,7 @@ fn throughput(packets: &[Travelled], window: Duration) -> Option<f64> {
     let mut rates = Vec::new();
     let (mut end, mut bytes) = (0, 0);
     for start in 0..arrivals.len() {
-        let is_short = |end: usize| arrivals[end].0 - arrivals[start].0 < window || end - start < LEAST_WINDOW;
+        let is_short = |end: usize| arrivals[end].0 - arrivals[start].0 < window || end - start < MIN_WINDOW;
         while end < arrivals.len() && (end <= start || is_short(end)) {
             bytes += arrivals[end].1;
             end += 1;
@@ -163,7 +163,7 @@ fn rate_between(groups: &[Group], spread: f64) -> Option<f64> {
 
 /// The most frequent rate, and its share.
 fn most_frequent(mut sorted: Vec<f64>) -> Option<(f64, f64)> {
-    if sorted.len() < LEAST_PAIRS {
+    if sorted.len() < MIN_PAIRS {
         return None;
     }
     sorted.sort_by(f64::total_cmp);
@@ -178,7 +178,7 @@ fn most_frequent(mut sorted: Vec<f64>) -> Option<(f64, f64)> {
     }
     let share = best.len() as f64 / sorted.len() as f64;
     // The median, because the clock's resolution spreads the rates to both sides.
-    (share >= LEAST_SHARE).then(|| (share, sorted[best.start + best.len() / 2]))
+    (share >= MIN_SHARE).then(|| (share, sorted[best.start + best.len() / 2]))
 }
 
 #[cfg(test)]

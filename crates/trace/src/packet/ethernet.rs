@@ -10,7 +10,7 @@ pub(super) const IPV4: u16 = 0x0800;
 pub(super) const IPV6: u16 = 0x86dd;
 pub(super) const TRANSPARENT_ETHERNET: u16 = 0x6558;
 /// Below this, the type is a length.
-const LEAST_TYPE: u16 = 0x0600;
+const MIN_TYPE: u16 = 0x0600;
 /// IEEE 802.1Q, 802.1ad, and the older numbers of the latter.
 const VLAN: [u16; 4] = [0x8100, 0x88a8, 0x9100, 0x9200];
 const MPLS: [u16; 2] = [0x8847, 0x8848];
@@ -18,7 +18,7 @@ const MPLS: [u16; 2] = [0x8847, 0x8848];
 const ISL: [&[u8]; 2] = [&[0x01, 0x00, 0x0c, 0x00, 0x00], &[0x03, 0x00, 0x0c, 0x00, 0x00]];
 const ISL_LEN: usize = 26;
 /// The most labels of MPLS.
-const MOST_LABELS: usize = 16;
+const MAX_LABELS: usize = 16;
 
 /// An Ethernet frame.
 pub(super) fn read(frame: Rest<'_>) -> Next<'_> {
@@ -30,7 +30,7 @@ pub(super) fn read(frame: Rest<'_>) -> Next<'_> {
 
 /// The field holds a type, or in frames of IEEE 802.3 the length.
 const fn by_type_or_len(field: u16) -> Layer {
-    if field >= LEAST_TYPE { Layer::EtherType(field) } else { Layer::Llc }
+    if field >= MIN_TYPE { Layer::EtherType(field) } else { Layer::Llc }
 }
 
 /// What follows an `EtherType`.
@@ -122,7 +122,7 @@ pub(super) fn llc(rest: Rest<'_>) -> Next<'_> {
 pub(super) fn mpls(mut rest: Rest<'_>) -> Next<'_> {
     const BOTTOM: u8 = 1;
     const CONTROL_WORD: usize = 4;
-    for _ in 0..MOST_LABELS {
+    for _ in 0..MAX_LABELS {
         let is_bottom = rest.u8(2)? & BOTTOM != 0;
         rest = rest.after(4)?;
         if !is_bottom {

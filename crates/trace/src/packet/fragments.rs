@@ -5,15 +5,15 @@ use super::layer::{Piece, Whole};
 use super::rest::Rest;
 
 /// The most packets that are reassembled at a time.
-const MOST_PARTIAL: usize = 64;
+const MAX_PARTIAL: usize = 64;
 /// The most fragments of a packet.
-const MOST_PIECES: usize = 256;
+const MAX_PIECES: usize = 256;
 /// How many bytes of the beginning are kept: enough for the headers of several tunnels.
 const HEAD: usize = 512;
 /// The reassembly timeout, nanoseconds (60 s to 120 s in RFC 1122 §3.3.2, 30 s in Linux).
 const PATIENCE: u64 = 30_000_000_000;
 /// The longest packet.
-const MOST_BYTES: usize = 1 << 16;
+const MAX_BYTES: usize = 1 << 16;
 
 /// Both addresses, what the packet carries, and its identification.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -52,7 +52,7 @@ impl Fragments {
         self.partial.retain(|partial| now.saturating_sub(partial.since) <= PATIENCE);
         let key = Key(ends[0], ends[1], piece.of, piece.id);
         let at = self.partial.iter().position(|partial| partial.key == key).unwrap_or_else(|| {
-            if self.partial.len() == MOST_PARTIAL {
+            if self.partial.len() == MAX_PARTIAL {
                 self.partial.remove(0);
             }
             self.partial.push(Partial { key, since: now, head: Vec::new(), pieces: Vec::new(), len: None });
@@ -71,7 +71,7 @@ impl Partial {
     fn add(&mut self, piece: Piece, rest: Rest<'_>) {
         let (from, to) = (piece.offset, piece.offset + rest.original_len);
         // A fragment may be captured twice. Of overlapping fragments at the same offset, the first counts.
-        if to > MOST_BYTES || self.pieces.len() == MOST_PIECES || self.pieces.iter().any(|known| known.0 == from) {
+        if to > MAX_BYTES || self.pieces.len() == MAX_PIECES || self.pieces.iter().any(|known| known.0 == from) {
             return;
         }
         if piece.is_last {

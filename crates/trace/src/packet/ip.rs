@@ -22,7 +22,7 @@ const SHIM6: u8 = 140;
 pub(super) const IPV4_LEN: usize = 20;
 const IPV6_LEN: usize = 40;
 /// The most extension headers: a longer chain is an attack or garbage.
-const MOST_EXTENSIONS: usize = 8;
+const MAX_EXTENSIONS: usize = 8;
 
 /// An IP packet.
 #[inline]
@@ -93,7 +93,7 @@ fn ipv6<'a>(packet: Rest<'a>, into: &mut Packet) -> Next<'a> {
 /// Skips extension headers. IPv4 has one of them, the authentication header.
 #[inline]
 pub(super) fn extended(mut protocol: u8, mut rest: Rest<'_>) -> Next<'_> {
-    for _ in 0..MOST_EXTENSIONS {
+    for _ in 0..MAX_EXTENSIONS {
         let len = match protocol {
             HOP_BY_HOP | ROUTING | DESTINATION | MOBILITY | HIP | SHIM6 => (usize::from(rest.u8(1)?) + 1) * 8,
             AUTHENTICATION => (usize::from(rest.u8(1)?) + 2) * 4,

@@ -4,7 +4,7 @@ use super::rest::Rest;
 use super::{Packet, Skipped, ethernet, ip, link, ppp, tunnel, wlan};
 
 /// The most headers of a frame.
-const MOST_LAYERS: usize = 32;
+const MAX_LAYERS: usize = 32;
 
 /// The type of the bytes that follow.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -63,7 +63,7 @@ pub(super) enum Found<'a> {
 
 /// Decapsulates a frame layer by layer. `into` gets the addresses and the other fields of the last IP header.
 pub(super) fn descend<'a>(mut layer: Layer, mut rest: Rest<'a>, into: &mut Packet) -> Result<Found<'a>, Skipped> {
-    for _ in 0..MOST_LAYERS {
+    for _ in 0..MAX_LAYERS {
         (layer, rest) = match layer {
             Layer::Link(link) => link::read(link, rest)?,
             Layer::Ethernet => ethernet::read(rest)?,

@@ -141,11 +141,11 @@ fn juniper(frame: Rest<'_>) -> Next<'_> {
 
 /// The log of the Linux firewall (NFLOG): attributes, one of which is the packet.
 fn nflog(frame: Rest<'_>) -> Next<'_> {
-    const MOST_ATTRIBUTES: usize = 32;
+    const MAX_ATTRIBUTES: usize = 32;
     const HEAD: usize = 4;
     const PAYLOAD: u16 = 9;
     let mut rest = frame.after(4)?;
-    for _ in 0..MOST_ATTRIBUTES {
+    for _ in 0..MAX_ATTRIBUTES {
         // In the byte order of the host that captured.
         let little = [rest.u16_le(0)?, rest.u16_le(2)?];
         let is_big = usize::from(little[0]) > rest.original_len.max(rest.bytes.len());

@@ -37,9 +37,9 @@ const SCTP: u8 = 132;
 const UDP_LEN: usize = 8;
 const IP_LEN: usize = 20;
 /// The deepest nesting of fragments and of frames in a frame.
-const MOST_NESTED: u32 = 4;
+const MAX_NESTED: u32 = 4;
 /// The most frames in one.
-const MOST_SUBFRAMES: usize = 64;
+const MAX_SUBFRAMES: usize = 64;
 
 /// An IP address, and the port. IPv4 addresses are stored as IPv4-mapped IPv6 addresses.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default, Serialize, Deserialize)]
@@ -200,7 +200,7 @@ impl Reader {
     /// counts what is skipped.
     fn follow(&mut self, found: Result<Found<'_>, Skipped>, frames: u64, depth: u32, each: &mut Each<'_>) {
         match found {
-            _ if depth > MOST_NESTED => self.left_out.add(Skipped::TooDeep, frames),
+            _ if depth > MAX_NESTED => self.left_out.add(Skipped::TooDeep, frames),
             Ok(Found::Packet(protocol, rest)) => match each(&mut self.packet, protocol, rest) {
                 Err(Skipped::IpProtocol(ip::UDP)) => self.left_out.add_udp(&self.packet, rest, frames),
                 Err(skipped) => self.left_out.add(skipped, frames),
@@ -222,7 +222,7 @@ impl Reader {
                 self.follow(found, frames + complete.pieces - 1, depth + 1, each);
             }
             Ok(Found::Amsdu(rest)) => {
-                for frame in wlan::subframes(rest).take(MOST_SUBFRAMES) {
+                for frame in wlan::subframes(rest).take(MAX_SUBFRAMES) {
                     let found = layer::descend(Layer::Llc, frame, &mut self.packet);
                     self.follow(found, frames, depth + 1, each);
                 }

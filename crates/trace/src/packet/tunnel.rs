@@ -176,7 +176,7 @@ fn gtp(rest: Rest<'_>) -> Next<'_> {
     const USER_DATA: u8 = 255;
     const HAS_MORE: u8 = 0x07;
     const HAS_EXTENSIONS: u8 = 0x04;
-    const MOST_EXTENSIONS: usize = 16;
+    const MAX_EXTENSIONS: usize = 16;
     let [flags, kind] = rest.array(0)?;
     if flags & 0xf0 != 0x30 || kind != USER_DATA {
         return Err(OTHER);
@@ -185,7 +185,7 @@ fn gtp(rest: Rest<'_>) -> Next<'_> {
     if flags & HAS_MORE != 0 {
         let mut next = inside.u8(3)?;
         inside = inside.after(4)?;
-        for _ in 0..MOST_EXTENSIONS {
+        for _ in 0..MAX_EXTENSIONS {
             if flags & HAS_EXTENSIONS == 0 || next == 0 {
                 break;
             }
@@ -256,7 +256,7 @@ fn l2tp(rest: Rest<'_>) -> Next<'_> {
 
 /// Frames that wireless sniffers send on.
 fn tzsp(rest: Rest<'_>) -> Next<'_> {
-    const MOST_TAGS: usize = 64;
+    const MAX_TAGS: usize = 64;
     const END: u8 = 1;
     let layer = match (rest.u8(0)?, rest.u16(2)?) {
         (1, 1) => Layer::Ethernet,
@@ -266,7 +266,7 @@ fn tzsp(rest: Rest<'_>) -> Next<'_> {
         _ => return Err(OTHER),
     };
     let mut inside = rest.after(4)?;
-    for _ in 0..MOST_TAGS {
+    for _ in 0..MAX_TAGS {
         let tag = inside.u8(0)?;
         inside = inside.after(if tag > END { 2 + usize::from(inside.u8(1)?) } else { 1 })?;
         if tag == END {

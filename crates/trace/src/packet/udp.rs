@@ -6,7 +6,7 @@ use super::rest::Rest;
 use super::{Endpoint, Packet};
 
 /// Flows that are distinguished. Packets of further flows are counted one by one.
-const MOST_FLOWS: usize = 4096;
+const MAX_FLOWS: usize = 4096;
 /// Packets in a row that are needed to recognise RTP: any two bits may look like its version.
 const RTP_PACKETS: u32 = 3;
 /// Steps of RTP's sequence numbers.
@@ -51,7 +51,7 @@ impl Flows {
         }
         let payload = rest.bytes.get(HEADER..).unwrap_or_default();
         let len = rest.original_len.saturating_sub(HEADER);
-        let is_full = self.flows.len() == MOST_FLOWS;
+        let is_full = self.flows.len() == MAX_FLOWS;
         let flow = match self.flows.get_mut(&(a, b)) {
             Some(flow) => flow,
             None if is_full => {

@@ -20,7 +20,7 @@ use crate::journey::{Departure, Outcome};
 use crate::{Reason, Side, Verdict, Why};
 
 /// An original is looked for among this many ranges above a hole.
-const MOST_NEIGHBOURS: usize = 256;
+const MAX_NEIGHBOURS: usize = 256;
 /// Retransmission timers are longer than this (Linux: at least 200 ms), and fast retransmits usually faster.
 const SHORTEST_TIMEOUT: Duration = Duration::from_millis(190);
 
@@ -396,7 +396,7 @@ pub(super) fn settle_repeats(range: &Range, clock: &Clock, keeps_order: bool, pi
 /// The next original with later bytes than `start`.
 fn original_above(start: u64, ranges: &Ranges) -> Option<&Range> {
     let index = ranges.locate(start);
-    let above = (index..index + MOST_NEIGHBOURS).map_while(|i| ranges.at(i));
+    let above = (index..index + MAX_NEIGHBOURS).map_while(|i| ranges.at(i));
     above.skip_while(|range| range.start <= start).find(|range| range.origin == Origin::Original)
 }
 

@@ -28,11 +28,11 @@ use crate::tally::Tally;
 use crate::{Incident, Passed, Reason, SIDES, Side, Verdict, Why};
 
 /// Acknowledged data is remembered for at least this time: DSACKs and late originals may still come.
-const LEAST_MEMORY: Duration = Duration::from_secs(1);
+const MIN_MEMORY: Duration = Duration::from_secs(1);
 /// Acknowledged data is forgotten after at most this time.
-const MOST_MEMORY: Duration = Duration::from_secs(30);
+const MAX_MEMORY: Duration = Duration::from_secs(30);
 /// The most further sightings of a range that are remembered.
-const MOST_REPEATS: usize = 64;
+const MAX_REPEATS: usize = 64;
 /// An ACK and the data that it acknowledges may be captured in the wrong order within this time.
 const DISORDER: Duration = Duration::from_millis(1);
 
@@ -324,7 +324,7 @@ impl Data {
         } else {
             what.unwrap_or(Repeat::Retransmission)
         };
-        if range.again.len() < MOST_REPEATS {
+        if range.again.len() < MAX_REPEATS {
             range.again.push(Again { seen, why, what });
         }
         what.is_sent_again()
@@ -406,7 +406,7 @@ impl Data {
         let memory = ((self.far.smoothed() + known.near.unwrap_or_default()) * 8)
             .max(self.before.latest() * 2)
             .max(self.after.latest() * 2);
-        let memory = memory.max(LEAST_MEMORY).min(MOST_MEMORY);
+        let memory = memory.max(MIN_MEMORY).min(MAX_MEMORY);
         // Data that is only SACKed is above a hole, whose packets may still come.
         let is_acked = |range: &Range| range.is_delivered() && range.end <= known.acked;
         let is_old = |range: &Range| is_acked(range) && now.since(range.delivered_at) > memory;

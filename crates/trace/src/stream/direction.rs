@@ -18,7 +18,7 @@ use crate::packet::{Flags, Segment};
 use crate::{Incident, Passed, Side};
 
 /// A reset whose sequence number is further ahead than this says nothing about what was sent.
-const MOST_AHEAD: u64 = 1 << 24;
+const MAX_AHEAD: u64 = 1 << 24;
 
 /// What a SYN offers.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
@@ -246,7 +246,7 @@ impl Direction {
     #[cold]
     fn on_first_ack(&mut self, ack: u64, blocks: &[(u64, u64)]) {
         let reported = blocks.iter().map(|(_, right)| *right).fold(ack, u64::max);
-        if reported > self.known.highest && reported - self.known.highest < MOST_AHEAD {
+        if reported > self.known.highest && reported - self.known.highest < MAX_AHEAD {
             self.known.unseen_below = self.known.unseen_below.max(reported);
             self.begins = Begins::Before(self.known.unseen_below);
             if let Some(data) = &mut self.data {
@@ -297,7 +297,7 @@ impl Direction {
     #[cold]
     fn on_reset(&mut self, seq: u64, arrival: &Arrival<'_>) {
         let is_known = self.known.highest > 0 && seq > self.known.announced;
-        if is_known && seq - self.known.announced < MOST_AHEAD {
+        if is_known && seq - self.known.announced < MAX_AHEAD {
             let since = if self.last.1 == Instant::ZERO { arrival.now } else { self.last.1 };
             (self.known.announced, self.last) = (seq, (arrival.frame, since));
         }

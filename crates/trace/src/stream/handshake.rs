@@ -8,7 +8,7 @@ use crate::Incident;
 use crate::packet::{Flags, Segment};
 
 /// SYNs without an answer for less than this are not reported.
-const LEAST_SILENCE: Duration = Duration::from_millis(900);
+const MIN_SILENCE: Duration = Duration::from_millis(900);
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 enum State {
@@ -103,7 +103,7 @@ impl Handshake {
         let took = now.since(self.began);
         if self.syns == 1 {
             Shows::Distance(took)
-        } else if took >= LEAST_SILENCE {
+        } else if took >= MIN_SILENCE {
             Shows::Failed(self.failure(Incident::SlowOpening))
         } else {
             Shows::Nothing
@@ -121,7 +121,7 @@ impl Handshake {
 
     /// The capture ends. Called before the directions finish.
     pub(super) fn finish(&mut self, now: Instant) -> Option<Failure> {
-        let is_silent = self.state == State::Syn && now.since(self.began) >= LEAST_SILENCE;
+        let is_silent = self.state == State::Syn && now.since(self.began) >= MIN_SILENCE;
         self.state = State::Over;
         is_silent.then(|| self.failure(Incident::NoAnswerToSyn))
     }

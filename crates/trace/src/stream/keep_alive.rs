@@ -5,7 +5,7 @@ use reknit_units::{Duration, Instant};
 use serde::{Deserialize, Serialize};
 
 /// A single byte that is sent again sooner than this is a retransmission.
-const LEAST_IDLE: Duration = Duration::from_secs(1);
+const MIN_IDLE: Duration = Duration::from_secs(1);
 
 /// The keep-alives of one direction that wait for an answer.
 #[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
@@ -26,7 +26,7 @@ pub(super) struct Unanswered {
 impl KeepAlives {
     /// True if a segment of `len` bytes may be a keep-alive. `sent`: when data was last sent.
     pub(super) fn is_one(len: u32, sent: Option<Instant>, now: Instant) -> bool {
-        len == 0 || sent.is_none_or(|sent| now.since(sent) >= LEAST_IDLE)
+        len == 0 || sent.is_none_or(|sent| now.since(sent) >= MIN_IDLE)
     }
 
     pub(super) fn on_keep_alive(&mut self, frame: u64, now: Instant) {

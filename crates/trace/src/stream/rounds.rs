@@ -12,9 +12,9 @@ use serde::{Deserialize, Serialize};
 /// The previous rate is the mean of this many rounds before an episode.
 const ROUNDS_BEFORE: usize = 8;
 /// An episode is closed after this many rounds even if the previous rate is not reached.
-const MOST_ROUNDS: u32 = 256;
+const MAX_ROUNDS: u32 = 256;
 /// This many episodes are remembered one by one; older ones are only part of the sum, where `on_spurious` has no effect.
-const MOST_EPISODES: usize = 4096;
+const MAX_EPISODES: usize = 4096;
 /// The shortest round, so that rounds contain packets.
 const SHORTEST_ROUND: Duration = Duration::from_millis(1);
 /// Below this share of the previous rate, the sender has reduced its window.
@@ -80,7 +80,7 @@ impl Rounds {
         if elapsed >= length {
             self.peak = self.peak.max(self.bytes as f64 / elapsed.as_secs_f64());
             self.end_round();
-            let idle = (elapsed.as_nanos() / length.as_nanos().max(1)).min(u64::from(MOST_ROUNDS));
+            let idle = (elapsed.as_nanos() / length.as_nanos().max(1)).min(u64::from(MAX_ROUNDS));
             for _ in 1..idle {
                 self.end_round();
             }
@@ -105,7 +105,7 @@ impl Rounds {
             let least = if self.empty > 1 { 0.0 } else { episode.usual - bytes };
             episode.missing[0] += least.max(0.0);
             episode.missing[1] += (episode.most - bytes).max(0.0);
-            let has_given_up = episode.rounds >= MOST_ROUNDS;
+            let has_given_up = episode.rounds >= MAX_ROUNDS;
             episode.is_closed = episode.rounds > 0 && bytes >= episode.usual || has_given_up;
             episode.since = if has_given_up { ROUNDS_BEFORE } else { 0 };
         }
@@ -124,8 +124,8 @@ impl Rounds {
             episode.retransmissions += 1;
             return;
         }
-        if self.episodes.len() == MOST_EPISODES {
-            for episode in self.episodes.drain(..MOST_EPISODES / 2) {
+        if self.episodes.len() == MAX_EPISODES {
+            for episode in self.episodes.drain(..MAX_EPISODES / 2) {
                 self.forgotten.add(&episode);
             }
         }

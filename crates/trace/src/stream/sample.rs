@@ -9,7 +9,7 @@ use crate::{Journey, Place};
 
 /// Packets that follow each other, such groups of one direction, and packets of all directions together.
 const GROUP: usize = 64;
-const MOST_GROUPS: usize = 8;
+const MAX_GROUPS: usize = 8;
 const BUDGET: usize = 1 << 17;
 /// Packets between the first two groups; each further pause is longer by this factor.
 const PAUSE: u64 = 256;
@@ -54,7 +54,7 @@ impl Sample {
 
     #[cold]
     fn add(&mut self, range: &Range, sampled: &mut usize) {
-        if *sampled >= BUDGET || self.packets.len() >= GROUP * MOST_GROUPS {
+        if *sampled >= BUDGET || self.packets.len() >= GROUP * MAX_GROUPS {
             return;
         }
         *sampled += 1;

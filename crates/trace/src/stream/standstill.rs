@@ -6,7 +6,7 @@ use reknit_units::{Duration, Instant};
 use serde::{Deserialize, Serialize};
 
 /// Without retransmissions, the receiver may cause a shorter silence: it delays ACKs (RFC 9293 §3.8.6.3).
-const LEAST_SILENCE: Duration = Duration::from_secs(1);
+const MIN_SILENCE: Duration = Duration::from_secs(1);
 
 /// Follows the progress of one direction.
 #[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
@@ -72,7 +72,7 @@ impl Standstill {
     #[cold]
     fn stall(&self, timeout: Duration, now: Instant) -> Option<Stall> {
         let lasted = now.since(self.since?);
-        let least = if self.retransmissions > 0 { timeout } else { timeout.max(LEAST_SILENCE) };
+        let least = if self.retransmissions > 0 { timeout } else { timeout.max(MIN_SILENCE) };
         let Standstill { retransmissions, frame, at, .. } = *self;
         (lasted >= least && !self.is_window).then_some(Stall { lasted, retransmissions, frame, at })
     }

@@ -6,7 +6,7 @@ use reknit_units::{Duration, Instant};
 use serde::{Deserialize, Serialize};
 
 /// After this many acknowledgments of new data with a window of zero, the field is ignored.
-const MOST_CONTRADICTIONS: u8 = 3;
+const MAX_CONTRADICTIONS: u8 = 3;
 
 /// A time during which the window was closed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
@@ -130,7 +130,7 @@ impl Window {
             if told.ack > closed.edge + 1 {
                 closed.edge = told.ack;
                 self.contradictions += 1;
-                self.is_void = self.contradictions >= MOST_CONTRADICTIONS;
+                self.is_void = self.contradictions >= MAX_CONTRADICTIONS;
             }
             if self.is_void {
                 self.closed = None;

@@ -102,7 +102,7 @@ struct Newest {
 
 /// A receiver that acknowledges too early makes the round-trip time zero. Each of its ACKs must not release a
 /// retransmission.
-const LEAST_PATIENCE: Duration = Duration::from_millis(1);
+const MIN_PATIENCE: Duration = Duration::from_millis(1);
 /// Transmissions of a segment after which the time to the next doubles.
 const AT_EQUAL_INTERVALS: u16 = 5;
 
@@ -134,7 +134,7 @@ impl LearnedLateness {
     /// How long to wait for the acknowledgment of a retransmission.
     fn patience(&self, cx: &Context<'_>) -> Duration {
         let srtt = cx.snd.srtt.unwrap_or(cx.config.initial_rto);
-        (srtt + self.wait(cx).max(srtt / 2)).max(LEAST_PATIENCE)
+        (srtt + self.wait(cx).max(srtt / 2)).max(MIN_PATIENCE)
     }
 
     /// A segment that has been missing for this long is certainly lost.

@@ -22,7 +22,7 @@ impl Transmission {
 }
 
 /// Each ACK may have to skip all segments that are set aside.
-const MOST_SET_ASIDE: usize = 256;
+const MAX_SET_ASIDE: usize = 256;
 
 /// The last of the open segments that were sent before `latest`.
 #[derive(Clone, Copy, Debug)]
@@ -72,7 +72,7 @@ impl Overtaking {
         for id in ids {
             let set_aside = self.set_aside.get_or_insert_default();
             set_aside.insert(id);
-            if set_aside.len() > MOST_SET_ASIDE {
+            if set_aside.len() > MAX_SET_ASIDE {
                 set_aside.pop_last();
             }
         }

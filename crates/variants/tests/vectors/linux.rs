@@ -258,7 +258,7 @@ vector!(a_probe_for_a_single_segment_waits_for_its_delayed_ack, |isn| {
 vector!(the_timeout_is_srtt_plus_at_least_200_ms, |isn| {
     for (rtt, rto) in [(10, 210), (100, 300), (400, 1200)] {
         let s = limited(isn, 1, rtt);
-        assert_eq!(s.info().rto, Some(Duration::from_millis(rto), "{rtt} ms"));
+        assert_eq!(s.info().rto, Some(Duration::from_millis(rto)), "{rtt} ms");
     }
 });
 

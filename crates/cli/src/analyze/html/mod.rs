@@ -12,16 +12,16 @@ use crate::{Failure, output};
 use sketch::{Drawing, Sketch};
 
 /// Directions that are drawn, the worst ones.
-const MOST_DRAWN: usize = 8;
+const MAX_DRAWN: usize = 8;
 /// Time steps of all plots together.
 const STEPS: u64 = 16_000;
 /// Fewest and most time steps of one direction.
-const LEAST_STEPS: u64 = 2_000;
-const MOST_STEPS: u64 = 8_000;
+const MIN_STEPS: u64 = 2_000;
+const MAX_STEPS: u64 = 8_000;
 
 /// Writes the page. The capture is read once more, for the points of the plots.
 pub(super) fn write(to: &Path, capture: &Path, analysis: &Analysis, options: &Options) -> Result<(), Failure> {
-    let drawn = &analysis.directions[..analysis.directions.len().min(MOST_DRAWN)];
+    let drawn = &analysis.directions[..analysis.directions.len().min(MAX_DRAWN)];
     let drawings = draw(capture, analysis, drawn, options)?;
     let text = page::page(analysis, drawn, &drawings)?;
     output::write_file("--html", to, text)
@@ -34,7 +34,7 @@ fn draw(
     drawn: &[Box<DirectionReport>],
     options: &Options,
 ) -> Result<Vec<Drawing>, Failure> {
-    let steps = (STEPS / drawn.len().max(1) as u64).clamp(LEAST_STEPS, MOST_STEPS);
+    let steps = (STEPS / drawn.len().max(1) as u64).clamp(MIN_STEPS, MAX_STEPS);
     let wanted: BTreeMap<(u32, u8), &DirectionReport> = drawn.iter().map(|d| ((d.stream, d.end), &**d)).collect();
     let mut sketches: BTreeMap<(u32, u8), Sketch> = BTreeMap::new();
     let mut analyzer = Analyzer::new(Options { marks: true, journeys: false, ..*options });

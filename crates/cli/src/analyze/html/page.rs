@@ -14,9 +14,9 @@ use crate::table::Column;
 const CSS: &str = include_str!("page.css");
 const SCRIPT: &str = include_str!("page.js");
 /// Rows of the table of connections.
-const MOST_ROWS: usize = 200;
+const MAX_ROWS: usize = 200;
 /// Displacements that are listed one by one.
-const MOST_DISPLACEMENTS: usize = 24;
+const MAX_DISPLACEMENTS: usize = 24;
 
 pub(super) fn page(
     analysis: &Analysis,
@@ -104,9 +104,9 @@ fn name(direction: &DirectionReport) -> String {
 
 /// The table of the terminal, with more rows.
 fn connections(analysis: &Analysis) -> String {
-    let left_out = analysis.directions.len().saturating_sub(MOST_ROWS);
+    let left_out = analysis.directions.len().saturating_sub(MAX_ROWS);
     let more = if left_out > 0 { format!("<p>{left_out} more: <code>--json</code>.</p>\n") } else { String::new() };
-    format!("<h2>Connections, the worst first</h2>\n{}{more}", table(&show::columns(&analysis.directions, MOST_ROWS)))
+    format!("<h2>Connections, the worst first</h2>\n{}{more}", table(&show::columns(&analysis.directions, MAX_ROWS)))
 }
 
 fn table(columns: &[Column]) -> String {
@@ -208,7 +208,7 @@ fn displacements(counts: &[(i64, u64)]) -> Rows {
     let all: u64 = counts.iter().map(|(_, packets)| packets).sum();
     let interval = |by: i64| {
         let size = by.unsigned_abs();
-        if counts.len() <= MOST_DISPLACEMENTS || size <= 2 {
+        if counts.len() <= MAX_DISPLACEMENTS || size <= 2 {
             return (by, by);
         }
         let upper = size.next_power_of_two().cast_signed();

@@ -9,7 +9,7 @@ use serde::Serialize;
 /// Strips of the offsets: points of one kind in the same time step and strip become one.
 const STRIPS: u64 = 400;
 /// Points of one kind for each time step, on average. Beyond, points are left out, and the page says so.
-const MOST_PER_STEP: usize = 3;
+const MAX_PER_STEP: usize = 3;
 
 /// A point, or several that are close together.
 #[derive(Clone, Copy, Debug)]
@@ -121,7 +121,7 @@ impl Sketch {
         let lasts_us = (direction.duration_s * 1e6) as u64;
         let step_us = if whole { 0 } else { lasts_us.div_ceil(steps).max(1) };
         let strip = if whole { 0 } else { (direction.bytes / STRIPS).max(1) };
-        let most = if whole { usize::MAX } else { steps as usize * MOST_PER_STEP };
+        let most = if whole { usize::MAX } else { steps as usize * MAX_PER_STEP };
         let kinds = Kind::ALL.map(|kind| (kind, Series::default())).into();
         let bottleneck_mbit_s = direction.bottleneck_mbit_s;
         Sketch { first, starts_s, step_us, strip, most, bottleneck_mbit_s, kinds }

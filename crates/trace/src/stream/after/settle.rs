@@ -16,11 +16,11 @@ use crate::journey::{Departure, Outcome};
 use crate::{Reason, Side, Verdict};
 
 /// After this many retransmissions without a DSACK that was due, the receiver is assumed not to report duplicates.
-const MOST_MISSING: u32 = 3;
+const MAX_MISSING: u32 = 3;
 /// If one report is missing for every this many, reports cannot be relied on.
-const MOST_UNREPORTED: u64 = 5;
+const MAX_UNREPORTED: u64 = 5;
 /// The share of losses that may be wrong because the capture missed a DSACK.
-const MOST_WRONG: f64 = 0.01;
+const MAX_WRONG: f64 = 0.01;
 
 /// What is known when a range is settled.
 #[derive(Clone, Copy, Debug)]
@@ -133,15 +133,15 @@ impl After {
     /// news would have answered a duplicate.
     fn would_report(&self, range: &Range, may_report: bool) -> bool {
         if self.duplicates > 0 {
-            return self.missing < MOST_MISSING || u64::from(self.missing) * MOST_UNREPORTED < self.duplicates;
+            return self.missing < MAX_MISSING || u64::from(self.missing) * MAX_UNREPORTED < self.duplicates;
         }
         let is_expected = may_report || self.has_sack;
-        range.duplicates == 0 && (!is_expected || self.missing < MOST_MISSING)
+        range.duplicates == 0 && (!is_expected || self.missing < MAX_MISSING)
     }
 
     /// True if the capture missed so many packets that a DSACK may be among them.
     fn may_lack_reports(&self, loss: f64) -> bool {
-        loss * self.duplicates as f64 > MOST_WRONG * (self.lost + 1) as f64
+        loss * self.duplicates as f64 > MAX_WRONG * (self.lost + 1) as f64
     }
 }
 

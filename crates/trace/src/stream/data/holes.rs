@@ -12,9 +12,9 @@ use super::Data;
 use crate::{Incident, Reason, Side, Verdict};
 
 /// If progress stopped less than this before the end of a capture, it is too early to report that there was no answer.
-const LEAST_SILENCE: Duration = Duration::from_secs(1);
+const MIN_SILENCE: Duration = Duration::from_secs(1);
 /// The smallest segment that may exceed the path MTU: every IPv4 host accepts packets of 576 bytes (RFC 1122 §3.3.3).
-const LEAST_FULL: u32 = 536;
+const MIN_FULL: u32 = 536;
 
 impl Data {
     pub(super) fn report_uncaptured(&mut self, bytes: (u64, u64), seen: Sighting, out: &mut Out<'_>) {
@@ -55,7 +55,7 @@ impl Data {
     /// A hole that was never filled.
     fn report_unfilled(&self, side: Side, bytes: (u64, u64), seen: &Sighting, since: Instant, out: &mut Out<'_>) {
         let lasted = out.now.since(since);
-        if lasted < LEAST_SILENCE.max(self.far.smoothed() * 4) {
+        if lasted < MIN_SILENCE.max(self.far.smoothed() * 4) {
             out.report(side, *seen, bytes, Verdict::Unknown(Reason::CaptureEnds));
             return;
         }
@@ -68,13 +68,13 @@ impl Data {
 
     /// The capture ends or the connection is reset: outstanding data was not answered. Called before `finish`.
     pub(in crate::stream) fn on_end(&mut self, known: &Known, out: &mut Out<'_>) {
-        let Some(stall) = self.standstill.finish(self.far.shortest_timeout().max(LEAST_SILENCE), out.now) else {
+        let Some(stall) = self.standstill.finish(self.far.shortest_timeout().max(MIN_SILENCE), out.now) else {
             return;
         };
         if known.acked >= known.highest || stall.retransmissions == 0 && self.after.waiting().is_some() {
             return;
         }
-        let only_full = self.largest > self.largest_settled && self.largest >= LEAST_FULL;
+        let only_full = self.largest > self.largest_settled && self.largest >= MIN_FULL;
         let is_mtu = only_full && self.largest_settled > 0 && stall.retransmissions > 1;
         let what = if is_mtu { Incident::NoAnswerToFullSegments } else { Incident::NoAnswer };
         self.after.give_up();

@@ -9,8 +9,8 @@ use crate::bbr::chance;
 /// The maximum number of rounds between probes, for coexistence with Reno (§5.3.3.5.3).
 const MAX_RENO_ROUNDS: u64 = 63;
 /// The minimum time between probes; up to a second is added at random.
-const LEAST_WAIT: Duration = Duration::from_secs(2);
-const MOST_UP_ROUNDS: u32 = 30;
+const MIN_WAIT: Duration = Duration::from_secs(2);
+const MAX_UP_ROUNDS: u32 = 30;
 
 /// `BBR.ack_phase`: which part of the probe the arriving ACKs report on.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -153,13 +153,13 @@ impl Bbr {
     fn pick_probe_wait(&mut self, cx: &Context<'_>) {
         let drawn = chance::draw(cx, self.seed, self.rs.total_delivered);
         self.rounds.since_probe_up = drawn & 1;
-        self.probe.wait = LEAST_WAIT + Duration::from_nanos((drawn >> 1) % 1_000_000_000);
+        self.probe.wait = MIN_WAIT + Duration::from_nanos((drawn >> 1) % 1_000_000_000);
     }
 
     /// `RaiseInflightLongtermSlope`.
     fn raise_inflight_longterm_slope(&mut self, cx: &Context<'_>) {
         let growth_this_round = 1 << self.probe.up_rounds;
-        self.probe.up_rounds = (self.probe.up_rounds + 1).min(MOST_UP_ROUNDS);
+        self.probe.up_rounds = (self.probe.up_rounds + 1).min(MAX_UP_ROUNDS);
         self.probe.acked_per_inc = Bytes(self.cwnd.0 / growth_this_round).max(cx.snd.smss);
     }
 
