@@ -23,7 +23,7 @@ PYTEST_END = re.compile(r"^(=+ )?\d+ (passed|failed|error|errors|skipped)\b.* in
 # Without these, nothing runs.
 EVERYWHERE = ("cat", "chmod", "cp", "env", "grep", "id", "mkfifo", "mknod", "sh", "sleep", "true")
 # What tests ask for.
-PROGRAMS = {"cc", "chromium", "curl", "ip", "iperf3", "mount", "nft", "ping"}
+PROGRAMS = {"cc", "chromium", "curl", "dig", "ip", "iperf3", "mount", "nft", "ping"}
 PROGRAMS |= {"python3", "rustc", "setpriv", "setsid", "tshark", "unshare"}
 # A test with one of these starts programs other than reknit.
 STARTS_PROGRAMS = re.compile(
