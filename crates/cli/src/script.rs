@@ -4,7 +4,7 @@ use std::fmt::Write;
 use std::path::PathBuf;
 
 use reknit_host::{KernelRun, run_on_kernel};
-use reknit_script::{Engine, Ran, parse, run, update};
+use reknit_script::{Engine, RunReport, parse, run, update};
 
 use crate::{Failure, output};
 
@@ -68,7 +68,7 @@ pub(crate) fn run_scripts(args: &Args) -> Result<(), Failure> {
     Ok(())
 }
 
-fn report(text: &mut String, name: &str, source: &str, ran: &Ran, show: bool) {
+fn report(text: &mut String, name: &str, source: &str, ran: &RunReport, show: bool) {
     match &ran.failure {
         None => _ = writeln!(text, "{name}: ok"),
         Some(failure) => {

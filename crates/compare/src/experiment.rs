@@ -65,7 +65,7 @@ impl Job {
 
 /// A comparison with all names resolved.
 #[derive(Clone, Debug)]
-pub struct Experiment {
+pub struct PreparedComparison {
     setup: Setup,
     seeds: u32,
     references: References,
@@ -155,12 +155,12 @@ impl SeveralPaths<'_> {
     }
 }
 
-impl Experiment {
+impl PreparedComparison {
     /// Resolves all names.
     ///
     /// # Errors
     /// If an option is invalid. Names the file, key or option, and what is allowed.
-    pub fn new(options: &CompareOptions) -> Result<Experiment, Error> {
+    pub fn new(options: &CompareOptions) -> Result<PreparedComparison, Error> {
         let setup = options.scenario.look_up()?;
         let variants = options.variants(&setup)?;
         let seeds = options.seeds.or(setup.plan.seeds).unwrap_or(5);
@@ -169,7 +169,7 @@ impl Experiment {
         let has_limit = options.oracle && setup.has_one_flow();
         let growths = Growth::ALL.into_iter().filter(|growth| has_limit && is_needed(growth)).collect();
         let (warnings, jobs) = (setup.warnings(), Vec::new());
-        let mut experiment = Experiment { setup, seeds, references, growths, variants, warnings, jobs };
+        let mut experiment = PreparedComparison { setup, seeds, references, growths, variants, warnings, jobs };
         experiment.jobs = experiment.jobs();
         Ok(experiment)
     }
@@ -177,20 +177,20 @@ impl Experiment {
     /// One experiment for each of these paths, or on the path of the scenario if there are none.
     ///
     /// # Errors
-    /// As [`Experiment::new`].
-    pub fn on_paths(options: &CompareOptions, paths: Vec<PathSource>) -> Result<Vec<Experiment>, Error> {
+    /// As [`PreparedComparison::new`].
+    pub fn on_paths(options: &CompareOptions, paths: Vec<PathSource>) -> Result<Vec<PreparedComparison>, Error> {
         if paths.is_empty() {
-            return Ok(vec![Experiment::new(options)?]);
+            return Ok(vec![PreparedComparison::new(options)?]);
         }
         let on = |path| {
             let scenario = ScenarioOptions { path: Some(path), ..options.scenario.clone() };
-            Experiment::new(&CompareOptions { scenario, ..options.clone() })
+            PreparedComparison::new(&CompareOptions { scenario, ..options.clone() })
         };
         paths.into_iter().map(on).collect()
     }
 
     /// The warnings of all experiments, each once.
-    pub fn all_warnings(experiments: &[Experiment]) -> Vec<&str> {
+    pub fn all_warnings(experiments: &[PreparedComparison]) -> Vec<&str> {
         let mut warnings: Vec<&str> = Vec::new();
         for warning in experiments.iter().flat_map(|experiment| &experiment.warnings) {
             if !warnings.contains(&warning.as_str()) {
@@ -233,7 +233,7 @@ impl Experiment {
     }
 
     fn collect(&self, results: &[Option<RunResult>]) -> Comparison {
-        let Experiment { jobs, setup, .. } = self;
+        let PreparedComparison { jobs, setup, .. } = self;
         let plan = &setup.plan;
         let in_order = results[0].as_ref().map(goodput_mbit_s);
         let rows = (0..self.variants.len()).map(|n| self.row(n, results, in_order));
@@ -332,7 +332,7 @@ mod tests {
         scenario.duration = Some(reknit_units::Duration::from_secs(1));
         let variants = vec!["sack".to_owned(), "rack".to_owned()];
         let options = CompareOptions { scenario, variants, seeds: Some(2), oracle: true };
-        let experiment = Experiment::new(&options).unwrap();
+        let experiment = PreparedComparison::new(&options).unwrap();
         let stop = AtomicBool::new(false);
         // Only `sack` with seed 2 is finished.
         let is_finished = |job: &Job| job.variant() == Some(0) && job.scenario.seed == 2;
@@ -352,7 +352,8 @@ mod tests {
         let mut scenario = ScenarioOptions::of(plan);
         scenario.duration = Some(reknit_units::Duration::from_secs(2));
         let variants = variants.iter().map(|name| (*name).to_owned()).collect();
-        let experiment = Experiment::new(&CompareOptions { scenario, variants, seeds: Some(2), oracle }).unwrap();
+        let experiment =
+            PreparedComparison::new(&CompareOptions { scenario, variants, seeds: Some(2), oracle }).unwrap();
         let stop = AtomicBool::new(false);
         let comparison = experiment.run(|job| Ok::<_, Error>(job.simulate(&stop))).unwrap();
         (experiment.jobs.len(), comparison)
@@ -403,7 +404,8 @@ mod tests {
         scenario.set = vec!["tcp.sack=false".to_owned()];
         let options = CompareOptions { scenario, variants: vec!["newreno".to_owned()], seeds: Some(1), oracle: true };
         let stop = AtomicBool::new(false);
-        let comparison = Experiment::new(&options).unwrap().run(|job| Ok::<_, Error>(job.simulate(&stop))).unwrap();
+        let comparison =
+            PreparedComparison::new(&options).unwrap().run(|job| Ok::<_, Error>(job.simulate(&stop))).unwrap();
         assert_eq!(comparison.variants[0].oracle_mbit_s, None);
         assert!(comparison.variants[0].goodput_mbit_s.mean > 0.0);
     }

@@ -1,8 +1,8 @@
 //! The computations of the command `reknit` and of the Python package: the same options and seed give the same numbers
 //! in both.
 //!
-//! An [`Experiment`] is made from [`CompareOptions`]: it loads the path, finds the variants and lists the simulations
-//! to run. The caller runs them ([`Experiment::run`]) and gets a [`Comparison`], which is also the JSON document.
+//! An [`PreparedComparison`] is made from [`CompareOptions`]: it loads the path, finds the variants and lists the simulations
+//! to run. The caller runs them ([`PreparedComparison::run`]) and gets a [`Comparison`], which is also the JSON document.
 //! [`simulate()`] runs a single simulation with its time series. [`catalogue`] lists the variants as data, and
 //! [`about`] describes them as text; [`path_report`] reports what a path does to a train of packets.
 
@@ -32,7 +32,7 @@ mod trace;
 pub use reknit_config::{InputError, KeyError, Location};
 
 pub use attacks::{Attack, AttackOptions, AttackReport, attack, runs as attack_runs};
-pub use experiment::{CompareOptions, Comparison, Experiment, Job, Row, SeveralPaths};
+pub use experiment::{CompareOptions, Comparison, Job, PreparedComparison, Row, SeveralPaths};
 pub use grid::{Axis, Grid, GridFile};
 pub use matrix::{
     Matrix, MatrixJob, MatrixOptions, MatrixPath, MatrixReport, MatrixRun, MatrixStore, PathReferences, Shares, Spread,

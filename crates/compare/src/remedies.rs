@@ -12,7 +12,7 @@ use reknit_trace::{
 use reknit_units::Duration;
 use toml::Table;
 
-use crate::{CompareOptions, Error, Experiment, Row, ScenarioOptions};
+use crate::{CompareOptions, Error, PreparedComparison, Row, ScenarioOptions};
 
 /// Packets of the transfer that are looked at.
 const MAX_PACKETS: usize = 200_000;
@@ -189,7 +189,8 @@ fn run(path: &MeasuredPath, duration: Duration, variants: &[&str], own: Option<T
         ..ScenarioOptions::of(Plan::bulk(1))
     };
     let variants = variants.iter().map(|name| (*name).to_owned()).collect();
-    let experiment = Experiment::new(&CompareOptions { scenario, variants, seeds: Some(DRAWS), oracle: false })?;
+    let experiment =
+        PreparedComparison::new(&CompareOptions { scenario, variants, seeds: Some(DRAWS), oracle: false })?;
     let never = AtomicBool::new(false);
     Ok(experiment.run(|job| Ok::<_, Error>(job.simulate(&never)))?.variants)
 }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use reknit_sim::{FlowResult, Group, Meter, Plan, RunResult, Shown, TransactionStats, WorkloadShare, jain};
+use reknit_sim::{FlowResult, Group, Meter, Plan, PluginMetrics, RunResult, TransactionStats, WorkloadShare, jain};
 use reknit_tcp::stats::Armings;
 use reknit_units::Duration;
 use schemars::JsonSchema;
@@ -208,7 +208,7 @@ impl GroupSummary {
 
 /// The numbers that algorithms showed at the end of the connections of `flows`.
 fn shown<'a>(flows: impl IntoIterator<Item = &'a FlowResult>) -> BTreeMap<String, f64> {
-    let mut shown = Shown::default();
+    let mut shown = PluginMetrics::default();
     flows.into_iter().for_each(|flow| shown.add(&flow.shown));
     shown.means().map(|(name, mean)| (name.to_string(), mean)).collect()
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use reknit_config::{InputError, KeyError};
 use reknit_path::stages::Spec;
-use reknit_path::{Direction, Named, Phases, Profile, Train};
+use reknit_path::{Direction, Phases, Profile, StageEntry, Train};
 use reknit_sim::{FlowSetup, PathSource, Plan, Scenario, tcp_config};
 use reknit_units::{Bytes, Duration, Share};
 use reknit_variants::Custom;
@@ -135,7 +135,7 @@ fn is_instant(profile: &Profile, direction: Direction) -> bool {
 
 /// Warnings about a path and about the user's own variants.
 pub fn warnings(profile: &Profile, customs: &[Custom]) -> Vec<String> {
-    let is_total = |named: &Named| matches!(&named.spec, Spec::Loss(loss) if loss.probability == Share::ONE);
+    let is_total = |named: &StageEntry| matches!(&named.spec, Spec::Loss(loss) if loss.probability == Share::ONE);
     let nothing_arrives = || format!("{}: the loss is 100 %, so no data arrives", profile.name);
     let loses_all = profile.forward.iter().any(is_total).then(nothing_arrives);
     customs.iter().flat_map(|custom| custom.warnings.clone()).chain(loses_all).collect()

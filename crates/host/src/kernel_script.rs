@@ -12,7 +12,7 @@ use nix::sys::socket::{
     AddressFamily, Backlog, MsgFlags, Shutdown, SockFlag, SockType, SockaddrIn, accept4, bind, connect, listen, recv,
     send, setsockopt, shutdown, socket, sockopt,
 };
-use reknit_script::{CLOCK_START_MS, Call, Ran, Script, Subject, Value, Variable, run, shifted};
+use reknit_script::{CLOCK_START_MS, Call, RunReport, Script, Subject, Value, Variable, run, shifted};
 use reknit_tcp::segment::{Flags, Segment, Timestamps};
 use reknit_units::{Capacity, Duration, Instant};
 use reknit_wire::{Decoded, Endpoints, encode};
@@ -41,7 +41,7 @@ const LONGEST: Duration = Duration::from_secs(15);
 #[derive(Debug)]
 pub enum KernelRun {
     /// It ran.
-    Ran(Ran),
+    Ran(RunReport),
     /// It needs something that a kernel does not offer; the reason.
     NotApplicable(String),
 }

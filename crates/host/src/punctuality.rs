@@ -35,7 +35,7 @@ impl Default for Lateness {
 
 /// How late the emulator was, and how busy the machine.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
-pub struct Punctuality {
+pub struct TimingAccuracy {
     /// How late packets left the path: 99th percentile, to two digits.
     pub late_p99: Duration,
     /// The maximum.
@@ -47,9 +47,9 @@ pub struct Punctuality {
     pub refused: u64,
 }
 
-impl Punctuality {
-    pub(crate) fn new(lateness: &Lateness, waited: Duration, elapsed: Duration, refused: u64) -> Punctuality {
-        Punctuality {
+impl TimingAccuracy {
+    pub(crate) fn new(lateness: &Lateness, waited: Duration, elapsed: Duration, refused: u64) -> TimingAccuracy {
+        TimingAccuracy {
             late_p99: lateness.quantile(0.99),
             late_max: lateness.quantile(1.0),
             waited_for_cpu: waited.as_secs_f64() / elapsed.as_secs_f64().max(1e-9),
@@ -66,11 +66,11 @@ impl Punctuality {
 
 /// Why a result is in doubt; `Display` gives the text.
 #[derive(Clone, Copy, PartialEq, Debug)]
-pub struct Doubt(Punctuality);
+pub struct Doubt(TimingAccuracy);
 
 impl fmt::Display for Doubt {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Punctuality { late_p99, waited_for_cpu, refused, .. } = self.0;
+        let TimingAccuracy { late_p99, waited_for_cpu, refused, .. } = self.0;
         let mut separator = "";
         if late_p99 > LATE {
             write!(f, "1 % of the packets left the path {late_p99} or more behind schedule (limit {LATE})")?;
@@ -108,7 +108,7 @@ mod tests {
             lateness.note(due, due + late);
         }
         let second = Duration::from_secs(1);
-        let punctuality = Punctuality::new(&lateness, Duration::from_millis(50), second, 0);
+        let punctuality = TimingAccuracy::new(&lateness, Duration::from_millis(50), second, 0);
         let doubt = punctuality.doubt().expect("a packet of 50 was late").to_string();
         assert!(doubt.contains("1 % of the packets left the path 4"), "{doubt}");
         assert!(doubt.contains("waited for a processor 5 % of the time"), "{doubt}");
@@ -119,6 +119,6 @@ mod tests {
         let mut lateness = Lateness::default();
         lateness.note(Instant::ZERO, Instant::ZERO + Duration::from_micros(80));
         let second = Duration::from_secs(1);
-        assert_eq!(Punctuality::new(&lateness, Duration::from_micros(300), second, 0).doubt(), None);
+        assert_eq!(TimingAccuracy::new(&lateness, Duration::from_micros(300), second, 0).doubt(), None);
     }
 }

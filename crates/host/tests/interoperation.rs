@@ -5,7 +5,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use reknit_host::testbed::Payload;
-use reknit_host::{Ending, Opener, Outcome, Spec, Tcp, TcpError, TestbedError, run};
+use reknit_host::{Opener, Outcome, Spec, StopReason, Tcp, TcpError, TestbedError, run};
 use reknit_path::Profile;
 use reknit_tcp::Config;
 use reknit_testkit::machine;
@@ -50,7 +50,7 @@ fn spec(path: &str, role: Role, size: u64) -> Spec {
 /// The transfer finished normally, with the same bytes at both ends.
 fn assert_clean(what: &str, spec: &Spec, outcome: &Outcome) {
     let Payload::Pattern(size) = spec.payload else { panic!("no size") };
-    assert_eq!(outcome.ending, Ending::Finished, "{what}");
+    assert_eq!(outcome.ending, StopReason::Finished, "{what}");
     assert_eq!(outcome.sent.bytes, size, "{what}: sent");
     assert_eq!(outcome.sent, outcome.received, "{what}: digests");
     assert_eq!(outcome.delivered, size, "{what}: delivered");
@@ -170,7 +170,7 @@ fn against_the_kernel(variant: &str, role: Role) -> Result<(), String> {
         Role::ClientReceives | Role::ServerReceives => spec.receiver = ours,
     }
     let outcome = run(&spec, &AtomicBool::new(false)).map_err(|error| error.to_string())?;
-    if outcome.ending != Ending::Finished || outcome.received.bytes != size || outcome.sent != outcome.received {
+    if outcome.ending != StopReason::Finished || outcome.received.bytes != size || outcome.sent != outcome.received {
         return Err(format!("sent {:?}, received {:?}", outcome.sent, outcome.received));
     }
     // A late segment that finds the connection closed is answered with a RST, so these are not counted. A RST that
@@ -201,7 +201,7 @@ fn a_transfer_that_takes_too_long_is_an_outcome() {
     let kernels = kernels_with_too_little_time();
     for spec in [Spec { sender: ours, ..kernels.clone() }, kernels] {
         let outcome = run(&spec, &AtomicBool::new(false)).unwrap();
-        assert_eq!(outcome.ending, Ending::Unfinished, "{}", spec.sender);
+        assert_eq!(outcome.ending, StopReason::Unfinished, "{}", spec.sender);
         assert!(outcome.delivered > Bytes(10_000), "{}: {:?}", spec.sender, outcome.delivered);
         assert!(outcome.elapsed >= Duration::from_millis(1400), "{}: {:?}", spec.sender, outcome.elapsed);
     }
@@ -223,7 +223,7 @@ fn a_receiver_discards_late_originals_only_if_there_are_timestamps() {
             ..spec("two-paths-200ms", Role::ClientSends, 0)
         };
         let outcome = run(&spec, &AtomicBool::new(false)).unwrap();
-        assert_eq!(outcome.ending, Ending::Stopped, "{sender} to {receiver}");
+        assert_eq!(outcome.ending, StopReason::Stopped, "{sender} to {receiver}");
         (outcome.paws_discards(), outcome.kernel.map_or(0, |kernel| kernel.get("RetransSegs")))
     };
     for receiver in ["kernel:cubic", "rack"] {

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use reknit_host::{KernelRun, run_on_kernel};
 use reknit_script::differences::Differences;
-use reknit_script::{Ran, Script, parse};
+use reknit_script::{RunReport, Script, parse};
 use reknit_testkit::machine;
 
 /// Scripts at a time: they mostly wait.
@@ -28,7 +28,7 @@ fn scripts(root: &Path, folder: &Path, into: &mut Vec<(String, Script)>) {
 }
 
 /// What is not as listed. A listed script may differ at any line: where it does first can depend on the moment.
-fn complaint(name: &str, ran: &Ran, list: &Differences) -> Option<String> {
+fn complaint(name: &str, ran: &RunReport, list: &Differences) -> Option<String> {
     let (happened, expected) = match (&ran.failure, list.of(name)) {
         (_, Some(difference)) if difference.sometimes => return None,
         (None, None) | (Some(_), Some(_)) => return None,

@@ -86,7 +86,7 @@ impl Network {
             let mut drained = std::pin::pin!(self.shared.drained.notified());
             drained.as_mut().enable();
             if let Some(undelivered) = self.shared.lock().drain.result() {
-                return if undelivered.is_nothing() { Ok(()) } else { Err(undelivered) };
+                return if undelivered.is_empty() { Ok(()) } else { Err(undelivered) };
             }
             drained.await;
         }

@@ -58,7 +58,7 @@ pub use density::Density;
 pub use flow::flow_hash;
 pub use pipe::{Lost, Packet, Pipe};
 pub use population::RandomPath;
-pub use profile::{Direction, Named, Profile, is_file_name, set};
+pub use profile::{Direction, Profile, StageEntry, is_file_name, set};
 pub use random::{Phases, Stream, StreamId, Variate};
 pub use reordering::{FreeRuns, Late, Reordering};
 pub use router::{DropRange, Notice};

@@ -9,7 +9,7 @@ use crate::profile::{Direction, Profile};
 use crate::random::{Phases, StreamId};
 use crate::router::{DropRange, Notice, Router};
 use crate::run_length::RunLengths;
-use crate::stages::{DropReason, Exits, SegmentTag, Stage, StageOutcome, StagePacket};
+use crate::stages::{Departures, DropReason, SegmentTag, Stage, StageOutcome, StagePacket};
 
 /// What is sent through a pipe: a segment in a simulator, bytes on a host.
 pub trait Packet: Sized {
@@ -78,7 +78,7 @@ pub struct Pipe<P> {
     pauses: BinaryHeap<Reverse<Pending>>,
     /// Numbers everything that waits, so that simultaneous events keep the order in which they were created.
     serial: u64,
-    exits: Exits,
+    exits: Departures,
     lost: VecDeque<Lost<P>>,
     /// True if a stage has timers.
     timed: bool,
@@ -171,7 +171,7 @@ impl<P: Packet> Pipe<P> {
             later: BinaryHeap::new(),
             pauses: BinaryHeap::new(),
             serial: 0,
-            exits: Exits::default(),
+            exits: Departures::default(),
             lost: VecDeque::new(),
             counted: None,
         }

@@ -38,7 +38,7 @@ pub enum Direction {
 
 /// One stage of a profile.
 #[derive(Clone, PartialEq, Debug)]
-pub struct Named {
+pub struct StageEntry {
     /// The name for overrides; by default the kind.
     pub name: String,
     /// Its parameters.
@@ -55,9 +55,9 @@ pub struct Profile {
     /// The source of the path's numbers.
     pub source: String,
     /// Stages from the sender of data to its receiver.
-    pub forward: Vec<Named>,
+    pub forward: Vec<StageEntry>,
     /// Stages back.
-    pub reverse: Vec<Named>,
+    pub reverse: Vec<StageEntry>,
     /// Whether stages report the packets that they drop to receivers whose flows ask for it.
     pub drop_notices: bool,
     /// TCP options of both ends.
@@ -154,7 +154,7 @@ impl Profile {
     }
 
     /// The stages of one direction.
-    pub fn stages(&self, direction: Direction) -> &[Named] {
+    pub fn stages(&self, direction: Direction) -> &[StageEntry] {
         match direction {
             Direction::Forward => &self.forward,
             Direction::Reverse => &self.reverse,
@@ -169,10 +169,10 @@ impl Profile {
     /// The same path without reordering, as a reference for goodput.
     #[must_use]
     pub fn in_order(&self) -> Profile {
-        let keep = |stages: &[Named]| {
+        let keep = |stages: &[StageEntry]| {
             let kept = stages
                 .iter()
-                .filter_map(|named| Some(Named { name: named.name.clone(), spec: named.spec.in_order()? }));
+                .filter_map(|named| Some(StageEntry { name: named.name.clone(), spec: named.spec.in_order()? }));
             kept.collect()
         };
         Profile { forward: keep(&self.forward), reverse: keep(&self.reverse), ..self.clone() }
@@ -181,7 +181,7 @@ impl Profile {
     /// True if a stage loses packets on purpose: at random, in bursts, in outages, or by corruption. Queues may
     /// overflow on any path.
     pub fn loses_packets(&self) -> bool {
-        let loses = |named: &Named| {
+        let loses = |named: &StageEntry| {
             matches!(named.spec, Spec::Loss(_) | Spec::Gilbert(_) | Spec::Outage(_) | Spec::Corruption(_))
         };
         self.forward.iter().chain(&self.reverse).any(loses)
@@ -197,7 +197,7 @@ impl Profile {
             }
         }
         let spec = Spec::Loss(Loss { probability, packets: Vec::new() });
-        self.forward.push(Named { name: "loss".to_owned(), spec });
+        self.forward.push(StageEntry { name: "loss".to_owned(), spec });
     }
 }
 
@@ -206,7 +206,7 @@ pub fn is_file_name(name: &str) -> bool {
     name.contains('/') || Path::new(name).extension().is_some_and(|e| e.eq_ignore_ascii_case("toml"))
 }
 
-fn stages(table: &mut Table, direction: &str) -> Result<Vec<Named>, KeyError> {
+fn stages(table: &mut Table, direction: &str) -> Result<Vec<StageEntry>, KeyError> {
     let stages = match table.remove(direction) {
         None => Vec::new(),
         Some(Value::Array(stages)) => stages,
@@ -224,7 +224,7 @@ fn stages(table: &mut Table, direction: &str) -> Result<Vec<Named>, KeyError> {
     stages.into_iter().enumerate().map(read_one).collect()
 }
 
-fn stage(mut table: Table) -> Result<Named, KeyError> {
+fn stage(mut table: Table) -> Result<StageEntry, KeyError> {
     let kind = text(&mut table, "kind")?.unwrap_or_default();
     let name = text(&mut table, "name")?.unwrap_or_default();
     let Some((_, read)) = KINDS.iter().find(|(known, _)| *known == kind) else {
@@ -233,7 +233,7 @@ fn stage(mut table: Table) -> Result<Named, KeyError> {
         return Err(KeyError::new("kind", reknit_config::unknown(&what, &kind, &known)));
     };
     let spec = read(table).map_err(|error| error.map_message(|message| format!("{message} ({kind} stage)")))?;
-    Ok(Named { name: if name.is_empty() { kind } else { name }, spec })
+    Ok(StageEntry { name: if name.is_empty() { kind } else { name }, spec })
 }
 
 /// Applies `key=value` to the table of a path. The key is any key of a path file, with dots. A list entry is selected

@@ -13,7 +13,7 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyAny;
 use reknit_compare::catalogue::Document;
-use reknit_compare::{Axis, Estimate, Experiment, Grid, Point, SeveralPaths, names, path_report};
+use reknit_compare::{Axis, Estimate, Grid, Point, PreparedComparison, SeveralPaths, names, path_report};
 use reknit_path::Direction;
 use reknit_variants::VARIANTS;
 
@@ -44,10 +44,12 @@ fn compare<'py>(
     let paths = paths.into_iter().map(convert::path).collect::<Result<Vec<_>, _>>().map_err(raise)?;
     let options = request.compare_options(setup, &paths, seeds, oracle).map_err(raise)?;
     let (comparisons, warnings) = interrupt::while_running(py, move |stop: &AtomicBool| {
-        let experiments = Experiment::on_paths(&options, paths)?;
-        let run = |experiment: &Experiment| experiment.run(|job| Ok::<_, reknit_compare::Error>(job.simulate(stop)));
+        let experiments = PreparedComparison::on_paths(&options, paths)?;
+        let run =
+            |experiment: &PreparedComparison| experiment.run(|job| Ok::<_, reknit_compare::Error>(job.simulate(stop)));
         let comparisons = experiments.iter().map(run).collect::<Result<Vec<_>, _>>()?;
-        let warnings: Vec<String> = Experiment::all_warnings(&experiments).into_iter().map(str::to_owned).collect();
+        let warnings: Vec<String> =
+            PreparedComparison::all_warnings(&experiments).into_iter().map(str::to_owned).collect();
         Ok((comparisons, warnings))
     })?;
     Ok(pythonize::pythonize(py, &(SeveralPaths::of(&comparisons), warnings))?)

@@ -20,7 +20,7 @@ use reknit_units::Duration;
 pub use engine::Engine;
 pub use notation::{Field, Fields, Pattern, brief, full, shifted};
 pub use parse::parse;
-pub use run::{Failure, Ran, Subject, Value, run};
+pub use run::{Failure, RunReport, Subject, Value, run};
 pub use update::update;
 
 /// The connection's timestamp at the start of a script, in milliseconds.

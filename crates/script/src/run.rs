@@ -81,7 +81,7 @@ impl fmt::Display for Failure {
 
 /// A run.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Ran {
+pub struct RunReport {
     /// The first difference, if there is one.
     pub failure: Option<Failure>,
     /// What happened, one line for each event.
@@ -91,7 +91,7 @@ pub struct Ran {
 /// Runs `script` against `subject`.
 ///
 /// If the subject sends something late, within its tolerance, everything after it happens later by the same time.
-pub fn run(script: &Script, subject: &mut dyn Subject) -> Ran {
+pub fn run(script: &Script, subject: &mut dyn Subject) -> RunReport {
     let mut transcript = Vec::new();
     let (mut before, mut late) = (Duration::ZERO, Duration::ZERO);
     let failure = script.lines.iter().find_map(|line| {
@@ -106,7 +106,7 @@ pub fn run(script: &Script, subject: &mut dyn Subject) -> Ran {
         let message = quiet_until(until, subject, &mut transcript).err()?;
         Some(Failure { line: last.number, message: format!("after the last line {message}") })
     });
-    Ran { failure, transcript }
+    RunReport { failure, transcript }
 }
 
 /// Returns when the event happened.

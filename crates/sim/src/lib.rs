@@ -56,7 +56,7 @@ pub use result::{FlowResult, RunResult, Sample};
 pub use roles::Role;
 pub use scenario::{FlowSpec, Scenario, tcp_config};
 pub use schema::schema;
-pub use shown::Shown;
+pub use shown::PluginMetrics;
 pub use simulation::{Interrupted, run, run_traced, run_unless};
 pub use trace::{Datagram, EndSnapshot, HashTracer, NoTracer, TraceEvent, Tracer, Transmission};
 pub use transactions::{Transaction, TransactionStats};

@@ -6,7 +6,7 @@ use reknit_tcp::seams::ShownName;
 use reknit_tcp::stats::{ReceiveStats, SendStats};
 use reknit_units::{Bytes, Duration, Instant};
 
-use crate::shown::Shown;
+use crate::shown::PluginMetrics;
 use crate::transactions::TransactionStats;
 
 /// One point of a time series: the sender's variables at one time.
@@ -61,7 +61,7 @@ pub struct FlowResult {
     /// The sender's variables at the end of its latest connection.
     pub last: Info,
     /// The numbers that plug-ins showed at the end of each of its connections.
-    pub shown: Shown,
+    pub shown: PluginMetrics,
     /// The time series, if one was requested.
     pub series: Vec<Sample>,
 }

@@ -6,13 +6,13 @@ use schemars::JsonSchema;
 use schemars::generate::SchemaSettings;
 use serde_json::{Value, json};
 
-use crate::file::{Files, Flows, Nothing, Requests, Top, Transfer};
+use crate::file::{EmptyTable, Files, Flows, Requests, ScenarioTable, Transfer};
 
 /// The schema of a scenario file, with or without axes; `path`, `variant` and `tcp` are the schemas of those tables.
 pub fn schema(path: &Value, variant: &Value, tcp: &Value) -> Value {
     let path = either(&path_name(), path);
     let variant = either(&json!({ "type": "string" }), variant);
-    let mut schema = of::<Top>();
+    let mut schema = of::<ScenarioTable>();
     schema["title"] = "A reknit scenario".into();
     refine(&mut schema, "path", &path);
     refine(&mut schema, "variants", &json!({ "type": "array", "items": variant }));
@@ -65,7 +65,7 @@ fn flows(variant: &Value, tcp: &Value) -> Value {
 /// A table that names a kind of workload, with `more` properties.
 fn kinds(more: &Value) -> Value {
     let kinds = [
-        ("bulk", of::<Nothing>()),
+        ("bulk", of::<EmptyTable>()),
         ("transfer", of::<Transfer>()),
         ("files", of::<Files>()),
         ("requests", of::<Requests>()),

@@ -6,18 +6,18 @@ use reknit_tcp::seams::ShownName;
 
 /// The numbers that plug-ins showed when their connections ended: a mean over connections for each.
 #[derive(Clone, PartialEq, Debug, Default)]
-pub struct Shown {
+pub struct PluginMetrics {
     sums: BTreeMap<ShownName, (f64, u32)>,
 }
 
-impl Shown {
+impl PluginMetrics {
     /// A connection has ended with this value.
     pub(crate) fn note(&mut self, name: ShownName, value: f64) {
         self.add_sum(name, value, 1);
     }
 
     /// Adds those of other connections.
-    pub fn add(&mut self, other: &Shown) {
+    pub fn add(&mut self, other: &PluginMetrics) {
         for (name, (sum, count)) in &other.sums {
             self.add_sum(*name, *sum, *count);
         }
@@ -42,7 +42,7 @@ mod tests {
     #[test]
     fn the_mean_is_over_the_connections_that_showed_the_number() {
         let name = |name| ShownName { seam: "dup_thresh", name };
-        let (mut all, mut other) = (Shown::default(), Shown::default());
+        let (mut all, mut other) = (PluginMetrics::default(), PluginMetrics::default());
         all.note(name("b"), 1.0);
         other.note(name("b"), 2.0);
         other.note(name("b"), 6.0);

@@ -3,7 +3,7 @@
 use reknit_tcp::stats::{ReceiveStats, SendStats};
 use reknit_units::Bytes;
 
-use crate::shown::Shown;
+use crate::shown::PluginMetrics;
 use crate::waits::Waits;
 
 #[derive(Debug, Default)]
@@ -26,7 +26,7 @@ pub(crate) struct Tally {
     pub(crate) false_fast_retransmits: u64,
     pub(crate) waits: Waits,
     /// Of connections that have ended.
-    pub(crate) shown: Shown,
+    pub(crate) shown: PluginMetrics,
 }
 
 impl Tally {

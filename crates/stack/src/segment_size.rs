@@ -22,7 +22,7 @@ const CLOSE: u16 = 32;
 
 /// What a connection has learned about its path MTU.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct Learned {
+pub(crate) struct PathMtu {
     /// The largest packet that the path carries.
     pub(crate) mtu: u16,
     /// No router has reported it: full-sized segments were lost.
@@ -37,7 +37,7 @@ pub(crate) enum Report {
     /// It may be forged, and has an effect only if segments are lost.
     Kept,
     /// Segments are smaller now.
-    Believed(Learned),
+    Believed(PathMtu),
 }
 
 /// An MTU that a router has reported but that may be forged. It is believed if segments are lost, and forgotten when what it
@@ -91,7 +91,7 @@ impl SegmentSize {
             self.claim = Some(Claim { mtu, quoted });
             return Report::Kept;
         }
-        let learned = Learned { mtu, is_black_hole: false };
+        let learned = PathMtu { mtu, is_black_hole: false };
         if self.reduce(now, connection, mtu, LIFETIME) { Report::Believed(learned) } else { Report::Ignored }
     }
 
@@ -113,12 +113,12 @@ impl SegmentSize {
         now: Instant,
         connection: &mut Connection,
         detects_black_holes: bool,
-    ) -> Option<Learned> {
+    ) -> Option<PathMtu> {
         let record = connection.oldest_outstanding()?;
         let (size, transmissions) = (Bytes(u64::from(record.len)), record.transmissions);
         let is_open = |claim: &Claim| connection.is_outstanding(claim.quoted);
         if let Some(Claim { mtu, .. }) = self.claim.filter(|claim| transmissions > 1 && is_open(claim)) {
-            let learned = Learned { mtu, is_black_hole: false };
+            let learned = PathMtu { mtu, is_black_hole: false };
             return self.reduce(now, connection, mtu, LIFETIME).then_some(learned);
         }
         let has_passed = connection.largest_acknowledged() >= size;
@@ -128,25 +128,25 @@ impl SegmentSize {
         let bases: &[u16] = if self.is_v6 { &BASE_V6 } else { &BASE_V4 };
         let smaller = bases.iter().copied().find(|mtu| Bytes(u64::from(mss_for(*mtu, self.is_v6))) < size);
         let mtu = smaller.filter(|_| detects_black_holes && transmissions >= attempts)?;
-        self.reduce(now, connection, mtu, wait).then_some(Learned { mtu, is_black_hole: true })
+        self.reduce(now, connection, mtu, wait).then_some(PathMtu { mtu, is_black_hole: true })
     }
 
     /// After each arriving segment: forgets a claim that has proved wrong, and continues the search for larger segments, if there
     /// is one. Returns a larger MTU that the path carries.
     #[inline]
-    pub(crate) fn on_segment(&mut self, now: Instant, connection: &mut Connection) -> Option<Learned> {
+    pub(crate) fn on_segment(&mut self, now: Instant, connection: &mut Connection) -> Option<PathMtu> {
         if self.claim.is_some_and(|claim| !connection.is_outstanding(claim.quoted)) {
             self.claim = None;
         }
         if self.search.is_some() { self.search_on(now, connection) } else { None }
     }
 
-    fn search_on(&mut self, now: Instant, connection: &mut Connection) -> Option<Learned> {
+    fn search_on(&mut self, now: Instant, connection: &mut Connection) -> Option<PathMtu> {
         let search = self.search.as_mut()?;
         let mut learned = None;
         if let Some((mss, has_arrived)) = connection.probed_segment_size() {
             search.on_result(now, connection.segment_size(), mss, has_arrived);
-            learned = has_arrived.then(|| Learned { mtu: mtu_for(mss, self.is_v6), is_black_hole: false });
+            learned = has_arrived.then(|| PathMtu { mtu: mtu_for(mss, self.is_v6), is_black_hole: false });
         }
         // First the largest that both ends allow, then halfway between what works and what does not.
         let next = search.fails.map_or(u16::MAX, |fails| connection.segment_size().midpoint(fails));

@@ -22,11 +22,11 @@ use crate::error::Error;
 use crate::events::Events;
 use crate::flow::{Flow, Secret};
 use crate::memory::Memory;
-use crate::segment_size::Learned;
+use crate::segment_size::PathMtu;
 use crate::send_queue::SendQueue;
 use crate::socket::Socket;
 use crate::socket_id::SocketId;
-use crate::spare::Spare;
+use crate::spare::Evictable;
 use crate::table::{Slot, Table};
 use crate::time_wait::Waiting;
 use crate::wheel::Wheel;
@@ -44,7 +44,7 @@ pub(crate) struct Sockets {
     queue: SendQueue,
     /// Lent to the socket that is busy now.
     buffers: Buffers,
-    spare: Spare,
+    spare: Evictable,
     /// The number of sockets without an owner, except for those in TIME-WAIT.
     orphans: usize,
     orphan_timeout: Duration,
@@ -69,7 +69,7 @@ impl Sockets {
             wheel: Wheel::new(now),
             queue: SendQueue::default(),
             buffers: Buffers::default(),
-            spare: Spare::default(),
+            spare: Evictable::default(),
             orphans: 0,
             orphan_timeout,
             memory,
@@ -157,7 +157,7 @@ impl Sockets {
         arrived: &Decoded<'_>,
         payloads: impl Iterator<Item = &'a [u8]> + Clone,
         counters: &mut Counters,
-    ) -> Option<Learned> {
+    ) -> Option<PathMtu> {
         let share = self.memory.share(self.table.len());
         let socket = self.table.live(index)?;
         if !socket.accepts_hop_limit(arrived.hop_limit) {
@@ -249,7 +249,7 @@ impl Sockets {
         index: u32,
         detects_black_holes: bool,
         counters: &mut Counters,
-    ) -> Option<Learned> {
+    ) -> Option<PathMtu> {
         let socket = self.table.live(index)?;
         if self.memory.is_full() && socket.may_give_way(now) {
             counters.memory_resets += u64::from(socket.abort(now));
@@ -329,19 +329,19 @@ impl Sockets {
     /// The socket is no longer needed: it may be removed to make room for another.
     pub(crate) fn note_spare(&mut self, index: u32) {
         let Sockets { table, spare, .. } = self;
-        spare.add(table.id(index), table.len(), |id| table.is_spare(id));
+        spare.add(table.id(index), table.len(), |id| table.is_evictable(id));
     }
 
     /// True if there is a socket that may be removed.
     pub(crate) fn has_spare(&mut self) -> bool {
         let table = &self.table;
-        self.spare.first(|id| table.is_spare(id)).is_some()
+        self.spare.first(|id| table.is_evictable(id)).is_some()
     }
 
     /// Removes the socket that has not been needed for the longest time. False if all are in use.
-    pub(crate) fn end_spare(&mut self) -> bool {
+    pub(crate) fn evict_one(&mut self) -> bool {
         let table = &self.table;
-        let Some(id) = self.spare.first(|id| table.is_spare(id)) else { return false };
+        let Some(id) = self.spare.first(|id| table.is_evictable(id)) else { return false };
         self.remove(id.place());
         true
     }

@@ -7,11 +7,11 @@ use crate::socket_id::SocketId;
 
 /// Sockets in TIME-WAIT, or closed and in FIN-WAIT-2, those that have waited longest first. Some may have ended.
 #[derive(Debug, Default)]
-pub(crate) struct Spare {
+pub(crate) struct Evictable {
     sockets: VecDeque<SocketId>,
 }
 
-impl Spare {
+impl Evictable {
     /// `socket` is no longer needed. Names that are no longer `valid` are removed occasionally.
     pub(crate) fn add(&mut self, socket: SocketId, most: usize, valid: impl Fn(SocketId) -> bool) {
         if self.sockets.len() >= 2 * most.max(32) {

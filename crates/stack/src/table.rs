@@ -155,11 +155,11 @@ impl Table {
     }
 
     /// True if the socket is no longer needed: it is in TIME-WAIT, or in FIN-WAIT-2 and its application has closed it.
-    pub(crate) fn is_spare(&self, id: SocketId) -> bool {
+    pub(crate) fn is_evictable(&self, id: SocketId) -> bool {
         let entry = self.entries.get(id.index()).filter(|entry| entry.generation == id.generation());
         match entry.map(|entry| &entry.slot) {
             Some(Slot::TimeWait(_)) => true,
-            Some(Slot::Live(socket)) => socket.is_spare(),
+            Some(Slot::Live(socket)) => socket.is_evictable(),
             Some(Slot::Vacant) | None => false,
         }
     }

@@ -18,7 +18,7 @@ impl Undelivered {
     }
 
     /// True if everything has arrived.
-    pub fn is_nothing(&self) -> bool {
+    pub fn is_empty(&self) -> bool {
         *self == Undelivered::default()
     }
 

@@ -252,7 +252,7 @@ impl Analysis {
         let floor = FLOOR.min(largest / FLOOR_SHARE);
         let rank = |direction: &DirectionReport| (!direction.is_quiet(), direction.bytes >= floor);
         directions.sort_by(|a, b| {
-            rank(b).cmp(&rank(a)).then(b.badness().total_cmp(&a.badness())).then(b.bytes.cmp(&a.bytes))
+            rank(b).cmp(&rank(a)).then(b.severity().total_cmp(&a.severity())).then(b.bytes.cmp(&a.bytes))
         });
         let (first, last) = analyzer.span.unwrap_or_default();
         Analysis {
@@ -352,7 +352,7 @@ impl DirectionReport {
     }
 
     /// The severity, by which directions are ordered: the time that was lost, then the verdicts.
-    pub(crate) fn badness(&self) -> f64 {
+    pub(crate) fn severity(&self) -> f64 {
         let Verdicts { lost, reordered, spurious, cannot_tell, duplicated, discarded, .. } = &self.verdicts;
         let events = lost + reordered + 4 * spurious + cannot_tell + duplicated + discarded;
         let stood: f64 =

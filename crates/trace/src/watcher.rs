@@ -162,7 +162,7 @@ impl Watcher {
                 }
             }
         }
-        reports.sort_by(|(a, _), (b, _)| b.badness().total_cmp(&a.badness()).then(a.stream.cmp(&b.stream)));
+        reports.sort_by(|(a, _), (b, _)| b.severity().total_cmp(&a.severity()).then(a.stream.cmp(&b.stream)));
         reports.truncate(most);
         for (report, flow) in reports.iter_mut().take(MAX_COMPARED) {
             report.conclude(flow.direction(report.end.into()));

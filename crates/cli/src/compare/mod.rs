@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use clap::ValueEnum;
-use reknit_compare::{CompareOptions, Comparison, Experiment, Job, names};
+use reknit_compare::{CompareOptions, Comparison, Job, PreparedComparison, names};
 use reknit_sim::{MAX_SEEDS, PathSource, Role, RunResult, run_unless};
 
 use crate::capture::{self, CaptureTracer};
@@ -97,7 +97,7 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
 }
 
 /// One experiment for each path. All names are resolved before the first run.
-fn experiments(args: &Args) -> Result<Vec<Experiment>, Failure> {
+fn experiments(args: &Args) -> Result<Vec<PreparedComparison>, Failure> {
     let options = CompareOptions {
         scenario: args.simulation.options(args.scenario.as_deref())?,
         variants: args.variants.clone(),
@@ -105,8 +105,8 @@ fn experiments(args: &Args) -> Result<Vec<Experiment>, Failure> {
         oracle: !args.no_oracle,
     };
     let paths = names::expand_paths(&args.path)?.into_iter().map(PathSource::Given).collect();
-    let experiments = Experiment::on_paths(&options, paths)?;
-    for warning in Experiment::all_warnings(&experiments) {
+    let experiments = PreparedComparison::on_paths(&options, paths)?;
+    for warning in PreparedComparison::all_warnings(&experiments) {
         output::note(format_args!("warning: {warning}"));
     }
     Ok(experiments)
@@ -123,7 +123,7 @@ fn capture_name(file: &Path, path: Option<&str>, variant: Option<&str>) -> PathB
 fn simulate(
     args: &Args,
     paths: usize,
-    experiment: &Experiment,
+    experiment: &PreparedComparison,
     job: &Job,
     stop: &AtomicBool,
 ) -> Result<Option<RunResult>, Failure> {

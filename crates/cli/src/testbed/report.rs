@@ -5,7 +5,7 @@ use std::sync::atomic::AtomicBool;
 
 use reknit_compare::{Estimate, NamedVariant};
 use reknit_host::testbed::Payload;
-use reknit_host::{Ending, KernelCounters, Outcome, Spec, Tcp, TestbedError};
+use reknit_host::{KernelCounters, Outcome, Spec, StopReason, Tcp, TestbedError};
 use reknit_path::Profile;
 use serde::Serialize;
 
@@ -141,11 +141,11 @@ impl Transfer {
     }
 }
 
-fn name(ending: Ending) -> &'static str {
+fn name(ending: StopReason) -> &'static str {
     match ending {
-        Ending::Finished => "finished",
-        Ending::Stopped => "stopped",
-        Ending::Unfinished => UNFINISHED,
+        StopReason::Finished => "finished",
+        StopReason::Stopped => "stopped",
+        StopReason::Unfinished => UNFINISHED,
     }
 }
 
@@ -203,7 +203,7 @@ fn fallbacks(spec: &Spec, outcome: &Outcome) -> Vec<String> {
 
 /// Checks that the data received equals the data sent.
 fn verify(spec: &Spec, outcome: &Outcome) -> Result<Option<String>, String> {
-    if spec.payload == Payload::Endless || outcome.ending == Ending::Unfinished {
+    if spec.payload == Payload::Endless || outcome.ending == StopReason::Unfinished {
         Ok(None)
     } else if outcome.sent == outcome.received {
         Ok(Some(outcome.sent.digest.clone()))

@@ -18,14 +18,14 @@ use crate::references::Purpose;
 /// A folder with finished runs.
 #[derive(Debug)]
 pub struct MatrixStore {
-    known: BTreeMap<String, Kept>,
+    known: BTreeMap<String, StoredRun>,
     name: String,
     journal: Mutex<File>,
 }
 
 /// What is stored of a run.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
-pub struct Kept {
+pub struct StoredRun {
     key: String,
     /// A description, for readers of the file.
     about: String,
@@ -47,7 +47,7 @@ impl MatrixStore {
         fs::create_dir_all(folder).map_err(failed)?;
         let text = if file.exists() { fs::read_to_string(&file).map_err(failed)? } else { String::new() };
         // If the program was killed, the last line may be incomplete; its run is repeated.
-        let lines = text.lines().filter_map(|line| serde_json::from_str::<Kept>(line).ok());
+        let lines = text.lines().filter_map(|line| serde_json::from_str::<StoredRun>(line).ok());
         let known = lines.map(|kept| (kept.key.clone(), kept)).collect();
         let mut journal = OpenOptions::new().create(true).append(true).open(&file).map_err(failed)?;
         if !text.is_empty() && !text.ends_with('\n') {
@@ -57,7 +57,7 @@ impl MatrixStore {
     }
 
     /// The run with this key, if it is finished.
-    pub fn get(&self, key: &str) -> Option<&Kept> {
+    pub fn get(&self, key: &str) -> Option<&StoredRun> {
         self.known.get(key)
     }
 
@@ -67,7 +67,7 @@ impl MatrixStore {
     /// Names the file.
     pub fn add(&self, key: String, about: String, goodput_mbit_s: f64, doubt: Option<String>) -> Result<(), Error> {
         let failed = |error: std::io::Error| Error::Failed(format!("{}: {error}", self.name));
-        let line = serde_json::to_string(&Kept { key, about, goodput_mbit_s, doubt });
+        let line = serde_json::to_string(&StoredRun { key, about, goodput_mbit_s, doubt });
         let line = line.map_err(|error| failed(error.into()))? + "\n";
         let mut journal = self.journal.lock().unwrap_or_else(PoisonError::into_inner);
         journal.write_all(line.as_bytes()).map_err(failed)

@@ -12,7 +12,7 @@ use serde::Serialize;
 
 use super::recorder::Recorder;
 use crate::run_summary::goodput_mbit_s;
-use crate::{Estimate, Experiment, Job};
+use crate::{Estimate, Job, PreparedComparison};
 
 /// How far the goodput of the replay may be from the captured one, with its 95 % interval.
 pub const CLOSE: f64 = 0.15;
@@ -197,7 +197,7 @@ impl ReplayCheck {
     /// Simulates the senders of `experiment`, which has enough draws for each, until the intervals decide or all draws are
     /// made. None if it was interrupted. `on_run` is called after each run.
     pub(super) fn run(
-        experiment: &Experiment,
+        experiment: &PreparedComparison,
         (direction, captured): (&DirectionReport, &Measures),
         (draws, is_given): (u32, bool),
         stop: &AtomicBool,

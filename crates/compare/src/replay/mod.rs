@@ -15,7 +15,7 @@ use reknit_units::Duration;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::{CompareOptions, Comparison, Error, Estimate, Experiment, ScenarioOptions, named_variant};
+use crate::{CompareOptions, Comparison, Error, Estimate, PreparedComparison, ScenarioOptions, named_variant};
 
 /// The models of kernels, one of which sent most captured data.
 const KERNELS: [&str; 2] = ["linux", "bbr1"];
@@ -49,9 +49,9 @@ pub struct ReplayOptions {
 #[derive(Clone, Debug)]
 pub struct Replayer {
     /// The simulations of the comparison.
-    pub experiment: Experiment,
+    pub experiment: PreparedComparison,
     /// Those of the senders that may have sent the captured data.
-    senders: Experiment,
+    senders: PreparedComparison,
     direction: DirectionReport,
     path: MeasuredPath,
     /// The user named the sender.
@@ -187,10 +187,10 @@ impl Replayer {
         let most = (options.draws.max(MIN_DRAWS)).saturating_mul(MORE_DRAWS).min(MAX_SEEDS);
         let of_senders =
             CompareOptions { scenario: scenario.clone(), variants: senders, seeds: Some(most), oracle: false };
-        let senders = Experiment::new(&of_senders)?;
+        let senders = PreparedComparison::new(&of_senders)?;
         let draws = options.draws;
         let options = CompareOptions { scenario, variants, seeds: Some(draws), oracle: options.oracle };
-        let experiment = Experiment::new(&options)?;
+        let experiment = PreparedComparison::new(&options)?;
         Ok(Replayer { experiment, senders, direction: direction.clone(), path, is_given, draws, duration })
     }
 

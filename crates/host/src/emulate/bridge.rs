@@ -11,7 +11,7 @@ use tun_rs::SyncDevice;
 
 use super::meter::Counts;
 use super::relay::Relay;
-use super::way::Way;
+use super::way::EmulatedDirection;
 use crate::capture::CaptureFile;
 use crate::clock::{Clock, TimeSource};
 use crate::punctuality::Lateness;
@@ -64,8 +64,8 @@ pub(super) struct Bridge {
     pub(super) outer: SyncDevice,
     /// Relays packets to addresses outside, if the outer end is private.
     pub(super) relay: Option<Relay>,
-    pub(super) up: Way,
-    pub(super) down: Way,
+    pub(super) up: EmulatedDirection,
+    pub(super) down: EmulatedDirection,
     /// Captures at the inner and the outer end.
     pub(super) captures: [Option<CaptureFile>; 2],
     pub(super) lateness: Lateness,
@@ -92,7 +92,7 @@ impl Bridge {
         clock: Clock,
         inner: SyncDevice,
         outer: SyncDevice,
-        [up, down]: [Way; 2],
+        [up, down]: [EmulatedDirection; 2],
         captures: [Option<CaptureFile>; 2],
     ) -> Bridge {
         Bridge {

@@ -20,7 +20,7 @@ use super::namespaces::{self, Subnet};
 const SERVER_START: u32 = 500;
 
 /// How the command ended.
-pub(super) struct Ended {
+pub(super) struct CommandExit {
     /// Its exit code.
     pub(super) code: u8,
     /// Packets from inside that found the device's queue full.
@@ -40,7 +40,7 @@ pub(super) struct Inner {
     pub(super) idle: Arc<AtomicBool>,
     /// Set to stop waiting for data in closed sockets.
     pub(super) hurry: Arc<AtomicBool>,
-    thread: Option<JoinHandle<io::Result<Ended>>>,
+    thread: Option<JoinHandle<io::Result<CommandExit>>>,
 }
 
 impl Inner {
@@ -65,7 +65,7 @@ impl Inner {
             let dropped = namespaces::dropped(namespaces::INNER);
             let congestion_control = namespaces::congestion_control();
             let _ = their_end.write(1);
-            Ok(Ended { code: code?, dropped, congestion_control })
+            Ok(CommandExit { code: code?, dropped, congestion_control })
         })?;
         let device = device.recv().map_err(|_| io::Error::other("the thread of the inner end died"))??;
         Ok((Inner { launch: Some(launch), started, ended, idle, hurry, thread: Some(thread) }, device))
@@ -79,7 +79,7 @@ impl Inner {
     }
 
     /// How the command ended.
-    pub(super) fn join(mut self) -> io::Result<Ended> {
+    pub(super) fn join(mut self) -> io::Result<CommandExit> {
         let thread = self.thread.take().ok_or_else(|| io::Error::other("the inner end was joined twice"))?;
         thread.join().map_err(|_| io::Error::other("the thread of the inner end panicked"))?
     }

@@ -53,13 +53,13 @@ pub use self::record::Record;
 use self::relay::{Gateway, Relay, Scope};
 pub use self::session::Reading;
 use self::session::{Session, Signals};
+use self::way::EmulatedDirection;
 pub use self::way::Stages;
-use self::way::Way;
 use crate::capture::CaptureFile;
 use crate::clock::Clock;
 use crate::namespace::TUN;
 use crate::priority::RealTime;
-use crate::punctuality::{Punctuality, waited_for_cpu};
+use crate::punctuality::{TimingAccuracy, waited_for_cpu};
 
 /// Capabilities that creating namespaces and translating addresses needs: `CAP_NET_ADMIN` and `CAP_SYS_ADMIN`.
 const NEEDED: [u32; 2] = [12, 21];
@@ -141,7 +141,7 @@ pub struct Report {
     /// How late half of the packets left the path.
     pub late_p50: Duration,
     /// How late the other packets were, and how busy the machine was.
-    pub punctuality: Punctuality,
+    pub punctuality: TimingAccuracy,
     /// What happened to packets, up and down, if they were recorded.
     pub records: [Option<Record>; 2],
 }
@@ -239,7 +239,7 @@ pub fn run(spec: &Spec, listener: Listener<'_>) -> Result<Report, EmulateError> 
         namespaces::enter_user_namespace().map_err(set_up("a user namespace"))?;
     }
     let mut setup = Setup::new(outside, spec.server.is_some())?;
-    let ways = [&spec.up, &spec.down].map(|stages| Way::new(stages, spec.seed, spec.record));
+    let ways = [&spec.up, &spec.down].map(|stages| EmulatedDirection::new(stages, spec.seed, spec.record));
     let mut bridge = Bridge::new(clock, setup.inner_device, setup.outer_device, ways, captures);
     bridge.relay = setup.relay;
     let mut environment = shell::environment(&spec.label);
@@ -375,7 +375,7 @@ fn conclude(mut bridge: Bridge, inner: Inner, span: Span) -> Result<Report, Emul
         counts,
         spans,
         late_p50: bridge.lateness.quantile(0.5),
-        punctuality: Punctuality::new(&bridge.lateness, span.waited, span.elapsed, refused),
+        punctuality: TimingAccuracy::new(&bridge.lateness, span.waited, span.elapsed, refused),
         records: [bridge.up.record, bridge.down.record],
     })
 }

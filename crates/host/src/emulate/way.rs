@@ -10,13 +10,13 @@ use crate::packet::IpPacket;
 
 /// A packet in transit.
 #[derive(Debug)]
-pub(super) struct Carried {
+pub(super) struct InTransit {
     packet: IpPacket,
     number: u64,
     entered: Instant,
 }
 
-impl Carried {
+impl InTransit {
     pub(super) fn bytes(&self) -> &[u8] {
         self.packet.bytes()
     }
@@ -26,13 +26,13 @@ impl Carried {
     }
 }
 
-impl Packet for Carried {
+impl Packet for InTransit {
     fn size(&self) -> Bytes {
         self.packet.size()
     }
 
-    fn copy(&self) -> Carried {
-        Carried { packet: self.packet.copy(), ..*self }
+    fn copy(&self) -> InTransit {
+        InTransit { packet: self.packet.copy(), ..*self }
     }
 
     fn flow(&self) -> u32 {
@@ -63,17 +63,17 @@ pub struct Stages {
 
 /// A direction in operation.
 #[derive(Debug)]
-pub(super) struct Way {
-    pipe: Pipe<Carried>,
+pub(super) struct EmulatedDirection {
+    pipe: Pipe<InTransit>,
     pub(super) meter: Meter,
     pub(super) record: Option<Record>,
     /// The number of the next packet.
     next: u64,
 }
 
-impl Way {
-    pub(super) fn new(stages: &Stages, seed: u64, record: bool) -> Way {
-        Way {
+impl EmulatedDirection {
+    pub(super) fn new(stages: &Stages, seed: u64, record: bool) -> EmulatedDirection {
+        EmulatedDirection {
             pipe: Pipe::new(&stages.profile, stages.direction, seed, Phases::Drawn),
             meter: Meter::default(),
             record: record.then(Record::default),
@@ -89,16 +89,16 @@ impl Way {
         }
         let number = self.next;
         self.next += 1;
-        self.pipe.push(now, Carried { packet: IpPacket::new(bytes), number, entered: now });
+        self.pipe.push(now, InTransit { packet: IpPacket::new(bytes), number, entered: now });
         self.note_losses();
     }
 
     /// The next packet that is due at `now`, and when it was due.
-    pub(super) fn leave(&mut self, now: Instant) -> Option<(Instant, Carried)> {
+    pub(super) fn leave(&mut self, now: Instant) -> Option<(Instant, InTransit)> {
         let popped = self.pipe.pop(now);
         self.note_losses();
         let (due, carried) = popped?;
-        let Carried { packet, number, entered } = &carried;
+        let InTransit { packet, number, entered } = &carried;
         self.meter.on_exit(now, *number, packet.bytes().len(), packet.is_copy());
         if let Some(record) = self.record.as_mut().filter(|_| !packet.is_copy()) {
             record.on_exit(*number, *entered, due);
@@ -180,7 +180,7 @@ mod tests {
     /// The emulator's, if it looks at the path only every `nap`.
     fn emulated(profile: &Profile, seed: u64, nap: Duration) -> Vec<Option<Duration>> {
         let stages = Stages { profile: profile.clone(), direction: Direction::Forward };
-        let mut way = Way::new(&stages, seed, true);
+        let mut way = EmulatedDirection::new(&stages, seed, true);
         let mut looked = Instant::ZERO;
         for number in 0..PACKETS {
             let now = Instant::ZERO + GAP * number;
@@ -212,7 +212,7 @@ mod tests {
     fn a_record_repeats_what_happened() {
         let path = profile("rr-tcp");
         let stages = Stages { profile: path.clone(), direction: Direction::Forward };
-        let mut way = Way::new(&stages, 3, true);
+        let mut way = EmulatedDirection::new(&stages, 3, true);
         for number in 0..200 {
             way.enter(Instant::ZERO + GAP * number, vec![0x45; SIZE]);
         }

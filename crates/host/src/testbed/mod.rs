@@ -38,14 +38,14 @@ use self::engine_end::{Application, EngineEnd};
 pub use self::kernel_end::KernelCounters;
 use self::kernel_end::{KernelEnd, Task};
 use self::observer::Observer;
-pub use self::outcome::{Ending, Outcome};
+pub use self::outcome::{Outcome, StopReason};
 pub use self::tcp::{KernelTcp, Tcp, TcpError};
 pub use self::workload::{Payload, Tally};
 use self::workload::{Sink, Source};
 use crate::capture::CaptureFile;
 use crate::clock::Clock;
 use crate::priority::RealTime;
-use crate::punctuality::{Lateness, Punctuality, waited_for_cpu};
+use crate::punctuality::{Lateness, TimingAccuracy, waited_for_cpu};
 
 /// Port of the end that accepts.
 const SERVER_PORT: u16 = 7700;
@@ -156,7 +156,7 @@ pub fn run(spec: &Spec, cancel: &AtomicBool) -> Result<Outcome, TestbedError> {
     let waited = waited_for_cpu().saturating_sub(waited_before);
     let outcome = conclude(emulator.sides, span, &emulator.lateness, waited)?;
     let unfinished = stopped == Stopped::TimeIsUp && spec.payload != Payload::Endless;
-    Ok(if unfinished { Outcome { ending: Ending::Unfinished, ..outcome } } else { outcome })
+    Ok(if unfinished { Outcome { ending: StopReason::Unfinished, ..outcome } } else { outcome })
 }
 
 fn addresses(ipv6: bool) -> [IpAddr; 2] {
@@ -302,7 +302,7 @@ fn conclude(sides: [Side<End>; 2], span: Span, lateness: &Lateness, waited: Dura
     let elapsed = until.since(span.began);
     let waited = waited + sender.waited_for_cpu + receiver.waited_for_cpu;
     Ok(Outcome {
-        ending: if span.stopped == Stopped::Done { Ending::Finished } else { Ending::Stopped },
+        ending: if span.stopped == Stopped::Done { StopReason::Finished } else { StopReason::Stopped },
         delivered: Bytes(data.in_order()),
         elapsed,
         sent: sender.tally,
@@ -317,6 +317,6 @@ fn conclude(sides: [Side<End>; 2], span: Span, lateness: &Lateness, waited: Dura
         receive: receiver.receive,
         kernel: sender.kernel,
         receiver_kernel: receiver.kernel,
-        punctuality: Punctuality::new(lateness, waited, elapsed, sender.refused + receiver.refused),
+        punctuality: TimingAccuracy::new(lateness, waited, elapsed, sender.refused + receiver.refused),
     })
 }

@@ -6,11 +6,11 @@ use reknit_units::{Bytes, Duration};
 
 use super::kernel_end::KernelCounters;
 use super::workload::Tally;
-use crate::punctuality::Punctuality;
+use crate::punctuality::TimingAccuracy;
 
 /// How a transfer ended.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Ending {
+pub enum StopReason {
     /// All of its data arrived, and both ends closed.
     Finished,
     /// The transfer was unlimited, and its duration was over.
@@ -23,7 +23,7 @@ pub enum Ending {
 #[derive(Clone, Debug)]
 pub struct Outcome {
     /// How it ended.
-    pub ending: Ending,
+    pub ending: StopReason,
     /// Bytes that arrived in order.
     pub delivered: Bytes,
     /// From the opening of the connection to the last byte, or to the end of the time.
@@ -53,7 +53,7 @@ pub struct Outcome {
     /// Counters of the receiver's kernel, if it was a kernel.
     pub receiver_kernel: Option<KernelCounters>,
     /// Whether the machine was fast enough.
-    pub punctuality: Punctuality,
+    pub punctuality: TimingAccuracy,
 }
 
 impl Outcome {

@@ -6,7 +6,7 @@ use std::fmt;
 use reknit_units::{Duration, Instant, Share};
 use serde::Deserialize;
 
-use super::{DropReason, Exits, Parameters, Spec, Stage, StageOutcome, StagePacket};
+use super::{Departures, DropReason, Parameters, Spec, Stage, StageOutcome, StagePacket};
 use crate::random::{Stream, StreamId};
 
 /// Parameters.
@@ -59,7 +59,7 @@ struct Persistent {
 }
 
 impl Stage for Persistent {
-    fn on_packet(&mut self, at: Instant, _item: StagePacket, _exits: &mut Exits) -> StageOutcome {
+    fn on_packet(&mut self, at: Instant, _item: StagePacket, _exits: &mut Departures) -> StageOutcome {
         let mut failed = 0;
         while self.failures.chance(self.spec.probability.get()) {
             if failed == self.spec.retries {

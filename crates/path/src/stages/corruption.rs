@@ -8,7 +8,7 @@ use std::fmt;
 use reknit_units::{Instant, Share};
 use serde::Deserialize;
 
-use super::{Exits, Parameters, Spec, Stage, StageOutcome, StagePacket};
+use super::{Departures, Parameters, Spec, Stage, StageOutcome, StagePacket};
 use crate::random::{Stream, StreamId};
 
 /// Parameters.
@@ -43,7 +43,7 @@ struct Corrupting {
 }
 
 impl Stage for Corrupting {
-    fn on_packet(&mut self, at: Instant, item: StagePacket, exits: &mut Exits) -> StageOutcome {
+    fn on_packet(&mut self, at: Instant, item: StagePacket, exits: &mut Departures) -> StageOutcome {
         if !self.selection.chance(self.spec.probability.get()) {
             return StageOutcome::Exit(at);
         }

@@ -6,7 +6,7 @@ use std::fmt;
 use reknit_units::{Instant, Share};
 use serde::Deserialize;
 
-use super::{Exits, Parameters, Spec, Stage, StageOutcome, StagePacket};
+use super::{Departures, Parameters, Spec, Stage, StageOutcome, StagePacket};
 use crate::random::{Stream, StreamId, Variate};
 
 /// Parameters.
@@ -49,7 +49,7 @@ struct Delayed {
 }
 
 impl Stage for Delayed {
-    fn on_packet(&mut self, at: Instant, _item: StagePacket, _exits: &mut Exits) -> StageOutcome {
+    fn on_packet(&mut self, at: Instant, _item: StagePacket, _exits: &mut Departures) -> StageOutcome {
         if self.selection.chance(self.spec.probability.get()) {
             self.held_up += 1;
             StageOutcome::Exit(at + self.spec.extra.draw(&mut self.length))

@@ -7,7 +7,7 @@ use reknit_config::KeyError;
 use reknit_units::{Bytes, Capacity, Duration, Instant, Rate, Segments, Share};
 use serde::Deserialize;
 
-use super::{Exits, Link, Parameters, Server, Spec, Stage, StageOutcome, StagePacket};
+use super::{Departures, Link, Parameters, Server, Spec, Stage, StageOutcome, StagePacket};
 use crate::error::positive;
 use crate::random::{Stream, StreamId};
 
@@ -121,7 +121,7 @@ impl Marking {
 }
 
 impl Stage for Marking {
-    fn on_packet(&mut self, at: Instant, item: StagePacket, _exits: &mut Exits) -> StageOutcome {
+    fn on_packet(&mut self, at: Instant, item: StagePacket, _exits: &mut Departures) -> StageOutcome {
         self.serve_others(at);
         let queue = if self.is_in_profile(at, item.size) { &mut self.priority } else { &mut self.best_effort };
         match queue.pass(at, item.size) {

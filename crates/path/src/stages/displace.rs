@@ -8,7 +8,7 @@ use reknit_config::KeyError;
 use reknit_units::{Duration, Instant, Share};
 use serde::{Deserialize, Serialize};
 
-use super::{Exits, Parameters, Spec, Stage, StageOutcome, StagePacket};
+use super::{Departures, Parameters, Spec, Stage, StageOutcome, StagePacket};
 use crate::random::{Stream, StreamId};
 
 /// Parameters.
@@ -100,7 +100,7 @@ impl Displaced {
 }
 
 impl Stage for Displaced {
-    fn on_packet(&mut self, at: Instant, item: StagePacket, exits: &mut Exits) -> StageOutcome {
+    fn on_packet(&mut self, at: Instant, item: StagePacket, exits: &mut Departures) -> StageOutcome {
         // An arrival may be known before its time; packets that must leave earlier leave first.
         self.on_timer(at, exits);
         if self.is_selected() {
@@ -139,7 +139,7 @@ impl Stage for Displaced {
         self.held.front().map_or(Instant::NEVER, |held| held.release)
     }
 
-    fn on_timer(&mut self, now: Instant, exits: &mut Exits) {
+    fn on_timer(&mut self, now: Instant, exits: &mut Departures) {
         while let Some(held) = self.held.front().filter(|held| held.release <= now) {
             exits.push(held.release, held.item);
             self.held.pop_front();

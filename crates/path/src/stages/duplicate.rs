@@ -5,7 +5,7 @@ use std::fmt;
 use reknit_units::{Duration, Instant, Share};
 use serde::Deserialize;
 
-use super::{Exits, Parameters, Spec, Stage, StageOutcome, StagePacket};
+use super::{Departures, Parameters, Spec, Stage, StageOutcome, StagePacket};
 use crate::random::{Stream, StreamId, Variate};
 
 /// Parameters.
@@ -47,7 +47,7 @@ struct Duplicated {
 }
 
 impl Stage for Duplicated {
-    fn on_packet(&mut self, at: Instant, item: StagePacket, exits: &mut Exits) -> StageOutcome {
+    fn on_packet(&mut self, at: Instant, item: StagePacket, exits: &mut Departures) -> StageOutcome {
         if !self.selection.chance(self.spec.probability.get()) {
             return StageOutcome::Exit(at);
         }

@@ -7,7 +7,7 @@ use reknit_config::KeyError;
 use reknit_units::{Duration, Instant, Share};
 use serde::Deserialize;
 
-use super::{Exits, Parameters, Spec, Stage, StageOutcome, StagePacket};
+use super::{Departures, Parameters, Spec, Stage, StageOutcome, StagePacket};
 use crate::random::{Stream, StreamId, Variate};
 
 /// Parameters.
@@ -78,7 +78,7 @@ struct Pool {
 }
 
 impl Stage for Pool {
-    fn on_packet(&mut self, at: Instant, _item: StagePacket, _exits: &mut Exits) -> StageOutcome {
+    fn on_packet(&mut self, at: Instant, _item: StagePacket, _exits: &mut Departures) -> StageOutcome {
         let slow = self.selection.chance(self.spec.slow.get());
         let service = if slow { self.spec.slow_service } else { self.spec.service };
         let service = service.draw(&mut self.times);

@@ -7,7 +7,7 @@ use reknit_config::KeyError;
 use reknit_units::{Duration, Instant};
 use serde::Deserialize;
 
-use super::{Exits, Link, Parameters, Spec, Stage, StageOutcome, StagePacket};
+use super::{Departures, Link, Parameters, Spec, Stage, StageOutcome, StagePacket};
 use crate::error::periods;
 use crate::random::{Stream, StreamId, Variate};
 
@@ -76,7 +76,7 @@ impl Fluttering {
 }
 
 impl Stage for Fluttering {
-    fn on_packet(&mut self, at: Instant, _item: StagePacket, _exits: &mut Exits) -> StageOutcome {
+    fn on_packet(&mut self, at: Instant, _item: StagePacket, _exits: &mut Departures) -> StageOutcome {
         while self.next_change <= at {
             // An interval of zero would never end.
             let interval = self.spec.interval.draw(&mut self.changes).max(Duration::from_nanos(1));

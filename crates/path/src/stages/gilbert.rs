@@ -5,7 +5,7 @@ use std::fmt;
 use reknit_units::{Instant, Share};
 use serde::Deserialize;
 
-use super::{DropReason, Exits, Parameters, Spec, Stage, StageOutcome, StagePacket};
+use super::{Departures, DropReason, Parameters, Spec, Stage, StageOutcome, StagePacket};
 use crate::random::{Stream, StreamId};
 
 /// Parameters. The share of packets in the bad state is `to_bad / (to_bad + to_good)`.
@@ -57,7 +57,7 @@ struct Bursty {
 }
 
 impl Stage for Bursty {
-    fn on_packet(&mut self, at: Instant, _item: StagePacket, _exits: &mut Exits) -> StageOutcome {
+    fn on_packet(&mut self, at: Instant, _item: StagePacket, _exits: &mut Departures) -> StageOutcome {
         let leaves = if self.bad { self.spec.to_good } else { self.spec.to_bad };
         self.bad ^= self.steps.chance(leaves.get());
         let loss = if self.bad { self.spec.loss_bad } else { self.spec.loss_good };

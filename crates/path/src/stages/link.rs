@@ -8,7 +8,7 @@ use reknit_config::KeyError;
 use reknit_units::{Bytes, Capacity, Duration, Instant, Rate, Segments, Share};
 use serde::{Deserialize, Serialize};
 
-use super::{DropReason, Exits, Parameters, Spec, Stage, StageOutcome, StagePacket};
+use super::{Departures, DropReason, Parameters, Spec, Stage, StageOutcome, StagePacket};
 use crate::error::positive;
 use crate::random::{Stream, StreamId};
 
@@ -202,7 +202,7 @@ impl Server {
 }
 
 impl Stage for Server {
-    fn on_packet(&mut self, at: Instant, item: StagePacket, _exits: &mut Exits) -> StageOutcome {
+    fn on_packet(&mut self, at: Instant, item: StagePacket, _exits: &mut Departures) -> StageOutcome {
         match self.pass(at, item.size) {
             Ok(exit) => StageOutcome::Exit(exit),
             Err(drop) => StageOutcome::Drop(drop),
@@ -252,7 +252,7 @@ impl Managed {
 }
 
 impl Stage for Managed {
-    fn on_packet(&mut self, at: Instant, item: StagePacket, exits: &mut Exits) -> StageOutcome {
+    fn on_packet(&mut self, at: Instant, item: StagePacket, exits: &mut Departures) -> StageOutcome {
         self.update_average(at, item.size);
         if self.drops() { StageOutcome::Drop(DropReason::Early) } else { self.server.on_packet(at, item, exits) }
     }

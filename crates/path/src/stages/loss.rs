@@ -6,7 +6,7 @@ use reknit_config::KeyError;
 use reknit_units::{Instant, Share};
 use serde::{Deserialize, Serialize};
 
-use super::{DropReason, Exits, Parameters, Spec, Stage, StageOutcome, StagePacket};
+use super::{Departures, DropReason, Parameters, Spec, Stage, StageOutcome, StagePacket};
 use crate::random::{Stream, StreamId};
 
 /// Parameters.
@@ -66,7 +66,7 @@ impl Lossy {
 }
 
 impl Stage for Lossy {
-    fn on_packet(&mut self, at: Instant, _item: StagePacket, _exits: &mut Exits) -> StageOutcome {
+    fn on_packet(&mut self, at: Instant, _item: StagePacket, _exits: &mut Departures) -> StageOutcome {
         let scripted = self.is_scripted();
         let probability = self.spec.probability.get();
         if scripted || (probability > 0.0 && self.chance.chance(probability)) {

@@ -8,7 +8,7 @@ use reknit_config::KeyError;
 use reknit_units::{Duration, Instant};
 use serde::Deserialize;
 
-use super::{Exits, Parameters, Spec, Stage, StageOutcome, StagePacket};
+use super::{Departures, Parameters, Spec, Stage, StageOutcome, StagePacket};
 use crate::error::periods;
 use crate::random::{Stream, StreamId, Variate};
 
@@ -84,7 +84,7 @@ impl Pausing {
         }
     }
 
-    fn release_one(&mut self, at: Instant, exits: &mut Exits) {
+    fn release_one(&mut self, at: Instant, exits: &mut Departures) {
         if let Some(item) = self.backlog.pop_front() {
             exits.push(at, item);
         }
@@ -93,7 +93,7 @@ impl Pausing {
 }
 
 impl Stage for Pausing {
-    fn on_packet(&mut self, at: Instant, item: StagePacket, exits: &mut Exits) -> StageOutcome {
+    fn on_packet(&mut self, at: Instant, item: StagePacket, exits: &mut Departures) -> StageOutcome {
         self.on_timer(at, exits);
         self.catch_up(at);
         if at < self.until {
@@ -119,7 +119,7 @@ impl Stage for Pausing {
         self.release
     }
 
-    fn on_timer(&mut self, now: Instant, exits: &mut Exits) {
+    fn on_timer(&mut self, now: Instant, exits: &mut Departures) {
         while self.release <= now {
             let at = self.release;
             self.release_one(at, exits);

@@ -7,7 +7,7 @@ use reknit_config::KeyError;
 use reknit_units::{Duration, Instant};
 use serde::Deserialize;
 
-use super::{DropReason, Exits, Link, Parameters, Spec, Stage, StageOutcome, StagePacket};
+use super::{Departures, DropReason, Link, Parameters, Spec, Stage, StageOutcome, StagePacket};
 use crate::error::periods;
 use crate::random::{Stream, StreamId, Variate};
 
@@ -105,7 +105,7 @@ impl Roaming {
 }
 
 impl Stage for Roaming {
-    fn on_packet(&mut self, at: Instant, _item: StagePacket, _exits: &mut Exits) -> StageOutcome {
+    fn on_packet(&mut self, at: Instant, _item: StagePacket, _exits: &mut Departures) -> StageOutcome {
         self.catch_up(at);
         if at < self.outage_until { StageOutcome::Drop(DropReason::Lost) } else { StageOutcome::Exit(at + self.delay) }
     }

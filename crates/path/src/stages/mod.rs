@@ -98,13 +98,13 @@ pub enum StageOutcome {
     Exit(Instant),
     /// It is dropped.
     Drop(DropReason),
-    /// See the [`Exits`], which may be empty.
+    /// See the [`Departures`], which may be empty.
     Listed,
 }
 
 /// Packets that leave a stage, in the order in which they leave.
 #[derive(Debug, Default)]
-pub struct Exits {
+pub struct Departures {
     pub(crate) exits: Vec<(Instant, Exit)>,
 }
 
@@ -117,7 +117,7 @@ pub(crate) struct Exit {
     pub(crate) flip: Option<u64>,
 }
 
-impl Exits {
+impl Departures {
     /// True if nothing has left so far.
     pub fn is_empty(&self) -> bool {
         self.exits.is_empty()
@@ -145,7 +145,7 @@ impl Exits {
 pub trait Stage: Debug + Send {
     /// `item` arrives at `at`. This may be before the latest reading of the clock, so a stage with timers first handles
     /// those that were due by then.
-    fn on_packet(&mut self, at: Instant, item: StagePacket, exits: &mut Exits) -> StageOutcome;
+    fn on_packet(&mut self, at: Instant, item: StagePacket, exits: &mut Departures) -> StageOutcome;
 
     /// The same for a stage that [reads labels](Stage::reads_labels). None if the packet has no label.
     fn on_labelled(
@@ -153,7 +153,7 @@ pub trait Stage: Debug + Send {
         at: Instant,
         item: StagePacket,
         _label: Option<SegmentTag>,
-        exits: &mut Exits,
+        exits: &mut Departures,
     ) -> StageOutcome {
         self.on_packet(at, item, exits)
     }
@@ -189,7 +189,7 @@ pub trait Stage: Debug + Send {
     }
 
     /// The deadline, `now`, has been reached. The next deadline must be later.
-    fn on_timer(&mut self, _now: Instant, _exits: &mut Exits) {}
+    fn on_timer(&mut self, _now: Instant, _exits: &mut Departures) {}
 }
 
 /// The parameters of a stage. `Display` describes the stage.

@@ -8,7 +8,7 @@ use reknit_units::{Capacity, Duration, Instant, Rate, Segments, Share};
 use serde::{Deserialize, Serialize};
 use siphasher::sip::SipHasher13;
 
-use super::{DropReason, Exits, Link, Parameters, Server, Spec, Stage, StageOutcome, StagePacket};
+use super::{Departures, DropReason, Link, Parameters, Server, Spec, Stage, StageOutcome, StagePacket};
 use crate::error::positive;
 use crate::random::{Stream, StreamId, unit_interval};
 
@@ -244,7 +244,7 @@ fn next_tick(at: Instant, tick: Duration) -> Instant {
 }
 
 impl Stage for Parallel {
-    fn on_packet(&mut self, at: Instant, item: StagePacket, _exits: &mut Exits) -> StageOutcome {
+    fn on_packet(&mut self, at: Instant, item: StagePacket, _exits: &mut Departures) -> StageOutcome {
         let chosen = self.choose(at, item.flow);
         let lane = &mut self.lanes[chosen];
         if lane.loss > Share::ZERO && lane.chance.chance(lane.loss.get()) {

@@ -12,7 +12,7 @@ use reknit_config::KeyError;
 use reknit_units::{Duration, Instant, Rate, Segments};
 use serde::Deserialize;
 
-use super::{DropReason, Exits, Link, Parameters, Spec, Stage, StageOutcome, StagePacket};
+use super::{Departures, DropReason, Link, Parameters, Spec, Stage, StageOutcome, StagePacket};
 use crate::random::{Stream, StreamId, normal_quantile};
 
 /// Parameters.
@@ -358,7 +358,7 @@ impl Queue {
 }
 
 impl Stage for Queue {
-    fn on_packet(&mut self, at: Instant, item: StagePacket, exits: &mut Exits) -> StageOutcome {
+    fn on_packet(&mut self, at: Instant, item: StagePacket, exits: &mut Departures) -> StageOutcome {
         let copied = self.copies.hits(self.rule.duplicate);
         let lost = self.is_lost();
         if lost && !copied {

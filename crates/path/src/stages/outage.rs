@@ -7,7 +7,7 @@ use reknit_config::KeyError;
 use reknit_units::{Duration, Instant, Share};
 use serde::Deserialize;
 
-use super::{DropReason, Exits, Parameters, Spec, Stage, StageOutcome, StagePacket};
+use super::{Departures, DropReason, Parameters, Spec, Stage, StageOutcome, StagePacket};
 use crate::error::periods;
 use crate::random::{Stream, StreamId, Variate};
 
@@ -78,7 +78,7 @@ impl Interrupted {
 }
 
 impl Stage for Interrupted {
-    fn on_packet(&mut self, at: Instant, _item: StagePacket, _exits: &mut Exits) -> StageOutcome {
+    fn on_packet(&mut self, at: Instant, _item: StagePacket, _exits: &mut Departures) -> StageOutcome {
         self.catch_up(at);
         let sets_off = self.spec.probability.is_some_and(|p| self.selection.chance(p.get()));
         if sets_off && self.until <= at {

@@ -12,7 +12,7 @@ use reknit_config::KeyError;
 use reknit_units::{Duration, Instant};
 use serde::Deserialize;
 
-use super::{DropReason, Exits, Link, Parameters, Spec, Stage, StageOutcome, StagePacket};
+use super::{Departures, DropReason, Link, Parameters, Spec, Stage, StageOutcome, StagePacket};
 use crate::random::{Stream, StreamId};
 
 /// Parameters.
@@ -122,7 +122,7 @@ struct ByNumber {
 }
 
 impl Stage for ByNumber {
-    fn on_packet(&mut self, at: Instant, _item: StagePacket, _exits: &mut Exits) -> StageOutcome {
+    fn on_packet(&mut self, at: Instant, _item: StagePacket, _exits: &mut Departures) -> StageOutcome {
         if self.next == self.spec.delays.len() {
             if !self.spec.repeat {
                 return self.spec.outcome(at, Some(Duration::ZERO), &mut self.last_exit);
@@ -192,7 +192,7 @@ impl ByTime {
 }
 
 impl Stage for ByTime {
-    fn on_packet(&mut self, at: Instant, _item: StagePacket, _exits: &mut Exits) -> StageOutcome {
+    fn on_packet(&mut self, at: Instant, _item: StagePacket, _exits: &mut Departures) -> StageOutcome {
         let mut now = at.since(Instant::ZERO);
         if now >= self.span {
             if !self.spec.repeat {
@@ -235,7 +235,7 @@ mod tests {
     /// The delays and losses of packets that are sent at this interval.
     fn fates(spec: &Recorded, interval: Duration, count: u64, seed: u64) -> Vec<(Duration, Option<Duration>)> {
         let mut stage = spec.build(StreamId { seed, stage: 0, phases: Phases::Drawn });
-        let mut exits = Exits::default();
+        let mut exits = Departures::default();
         let item = StagePacket { slot: 0, flow: 0, size: Bytes(1000) };
         let fate = |i| {
             let at = Instant::ZERO + interval * i;

@@ -5,7 +5,7 @@ use std::fmt;
 use reknit_units::{Duration, Instant};
 use serde::Deserialize;
 
-use super::{DropReason, Exits, Parameters, SegmentTag, Spec, Stage, StageOutcome, StagePacket};
+use super::{Departures, DropReason, Parameters, SegmentTag, Spec, Stage, StageOutcome, StagePacket};
 use crate::random::StreamId;
 use reknit_config::KeyError;
 
@@ -155,7 +155,7 @@ struct Scripted {
 }
 
 impl Stage for Scripted {
-    fn on_packet(&mut self, at: Instant, item: StagePacket, exits: &mut Exits) -> StageOutcome {
+    fn on_packet(&mut self, at: Instant, item: StagePacket, exits: &mut Departures) -> StageOutcome {
         self.on_labelled(at, item, None, exits)
     }
 
@@ -164,7 +164,7 @@ impl Stage for Scripted {
         at: Instant,
         item: StagePacket,
         label: Option<SegmentTag>,
-        exits: &mut Exits,
+        exits: &mut Departures,
     ) -> StageOutcome {
         self.seen += 1;
         let rule = self.script.rules.iter().find(|rule| rule.fits(at, self.seen, label));

@@ -6,7 +6,7 @@ use std::fmt;
 use reknit_units::{Duration, Instant};
 use serde::Deserialize;
 
-use super::{Exits, Parameters, Spec, Stage, StageOutcome, StagePacket};
+use super::{Departures, Parameters, Spec, Stage, StageOutcome, StagePacket};
 use crate::random::{Stream, StreamId, Variate};
 
 /// Parameters.
@@ -57,7 +57,7 @@ struct Cache {
 }
 
 impl Stage for Cache {
-    fn on_packet(&mut self, at: Instant, _item: StagePacket, _exits: &mut Exits) -> StageOutcome {
+    fn on_packet(&mut self, at: Instant, _item: StagePacket, _exits: &mut Departures) -> StageOutcome {
         if self.evicted_at <= at {
             self.found_at = at + self.spec.lookup;
             self.evicted_at = self.found_at + self.spec.eviction.draw(&mut self.lives);

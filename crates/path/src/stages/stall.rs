@@ -6,7 +6,7 @@ use std::fmt;
 use reknit_units::{Instant, Share};
 use serde::Deserialize;
 
-use super::{Exits, Parameters, Spec, Stage, StageOutcome, StagePacket};
+use super::{Departures, Parameters, Spec, Stage, StageOutcome, StagePacket};
 use crate::random::{Stream, StreamId, Variate};
 
 /// Parameters.
@@ -51,7 +51,7 @@ struct Stalling {
 }
 
 impl Stage for Stalling {
-    fn on_packet(&mut self, at: Instant, _item: StagePacket, _exits: &mut Exits) -> StageOutcome {
+    fn on_packet(&mut self, at: Instant, _item: StagePacket, _exits: &mut Departures) -> StageOutcome {
         let mut exit = at.max(self.free_at);
         if self.selection.chance(self.spec.probability.get()) {
             self.stalls += 1;

@@ -7,7 +7,7 @@ use reknit_config::KeyError;
 use reknit_units::{Bytes, Duration, Instant, Rate, Share};
 use serde::Deserialize;
 
-use super::{Exits, Link, Parameters, Server, Spec, Stage, StageOutcome, StagePacket};
+use super::{Departures, Link, Parameters, Server, Spec, Stage, StageOutcome, StagePacket};
 use crate::error::positive;
 use crate::random::{Stream, StreamId, Variate};
 
@@ -134,7 +134,7 @@ impl Bundle {
 }
 
 impl Stage for Bundle {
-    fn on_packet(&mut self, at: Instant, item: StagePacket, _exits: &mut Exits) -> StageOutcome {
+    fn on_packet(&mut self, at: Instant, item: StagePacket, _exits: &mut Departures) -> StageOutcome {
         self.serve_others(at);
         match self.choose().pass(at, item.size) {
             Ok(exit) => StageOutcome::Exit(exit),

@@ -6,7 +6,7 @@ use reknit_config::KeyError;
 use reknit_units::{Bytes, Capacity, Duration, Instant, Rate, Segments};
 use serde::Deserialize;
 
-use super::{Exits, Link, Parameters, Server, Spec, Stage, StageOutcome, StagePacket};
+use super::{Departures, Link, Parameters, Server, Spec, Stage, StageOutcome, StagePacket};
 use crate::error::{periods, positive};
 use crate::random::{Stream, StreamId, Variate};
 
@@ -115,7 +115,7 @@ impl Pace {
 }
 
 impl Stage for Changing {
-    fn on_packet(&mut self, at: Instant, item: StagePacket, _exits: &mut Exits) -> StageOutcome {
+    fn on_packet(&mut self, at: Instant, item: StagePacket, _exits: &mut Departures) -> StageOutcome {
         let pace = &mut self.pace;
         match self.server.pass_served(at, item.size, |start| pace.serve(start, item.size)) {
             Ok(exit) => StageOutcome::Exit(exit),

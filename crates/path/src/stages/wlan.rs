@@ -7,7 +7,7 @@ use reknit_config::KeyError;
 use reknit_units::{Duration, Instant, Rate, Share};
 use serde::Deserialize;
 
-use super::{DropReason, Exits, Parameters, Spec, Stage, StageOutcome, StagePacket};
+use super::{Departures, DropReason, Parameters, Spec, Stage, StageOutcome, StagePacket};
 use crate::random::{Stream, StreamId};
 
 /// Parameters.
@@ -117,7 +117,7 @@ impl Hop {
 }
 
 impl Stage for Chain {
-    fn on_packet(&mut self, at: Instant, _item: StagePacket, _exits: &mut Exits) -> StageOutcome {
+    fn on_packet(&mut self, at: Instant, _item: StagePacket, _exits: &mut Departures) -> StageOutcome {
         let mut now = at;
         for hop in &mut self.hops {
             match hop.pass(&self.spec, now) {

@@ -13,7 +13,7 @@ use serde::Deserialize;
 use serde::de::{Deserializer, Error};
 use toml::{Table, Value};
 
-pub(crate) use self::workloads::{Files, Nothing, Requests, Transfer};
+pub(crate) use self::workloads::{EmptyTable, Files, Requests, Transfer};
 use self::workloads::{KINDS, no_time, workload, workload_share};
 use crate::liar::Lie;
 use crate::plan::{Group, PathSource, Plan, WorkloadShare};
@@ -54,7 +54,7 @@ impl Plan {
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct Top {
+pub(crate) struct ScenarioTable {
     /// A description in one sentence.
     #[serde(default)]
     description: String,
@@ -93,7 +93,7 @@ fn plan(location: &str, mut table: Table) -> Result<Plan, KeyError> {
         return Err(KeyError::new("axes", "only `reknit sweep` runs a scenario with [axes]"));
     }
     let own_variants = own_variants(location, &mut table);
-    let top: Top = read(table)?;
+    let top: ScenarioTable = read(table)?;
     if top.duration.is_some_and(Duration::is_zero) {
         return Err(KeyError::new("duration", "must be more than 0"));
     }

@@ -47,7 +47,7 @@ pub(super) fn workload(value: Value) -> Result<Workload, KeyError> {
         return Err(KeyError::new("kind", format!("missing; allowed are {}", KINDS.join(", "))));
     };
     let workload = match kind.as_str() {
-        "bulk" => read::<Nothing>(table).map(|Nothing {}| Workload::Bulk),
+        "bulk" => read::<EmptyTable>(table).map(|EmptyTable {}| Workload::Bulk),
         "transfer" => read::<Transfer>(table).map(|Transfer { size, back }| match back {
             Bytes::ZERO => Workload::Transfer(size),
             back => Workload::Exchange { size, back },
@@ -82,7 +82,7 @@ fn check(workload: Workload) -> Result<Workload, KeyError> {
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct Nothing {}
+pub(crate) struct EmptyTable {}
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]

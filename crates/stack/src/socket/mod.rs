@@ -19,7 +19,7 @@ use crate::listeners::ListenerId;
 use crate::memory::{LEAST, Progress, STALLED};
 use crate::options::{Linger, Prepared};
 use crate::owner::{Interest, Owner};
-use crate::segment_size::{Learned, Report, SegmentSize};
+use crate::segment_size::{PathMtu, Report, SegmentSize};
 use crate::socket_id::SocketId;
 use crate::window::WindowTuning;
 
@@ -123,13 +123,13 @@ impl Socket {
     }
 
     /// True if its application has closed it, everything is acknowledged, and only the peer's FIN is missing.
-    pub(crate) fn is_spare(&self) -> bool {
+    pub(crate) fn is_evictable(&self) -> bool {
         self.is_orphan() && self.state() == State::FinWait2
     }
 
-    /// True once: when [`Socket::is_spare`] is first seen.
-    pub(crate) fn becomes_spare(&mut self) -> bool {
-        let is_new = self.is_spare() && !self.is_noted_spare;
+    /// True once: when [`Socket::is_evictable`] is first seen.
+    pub(crate) fn becomes_evictable(&mut self) -> bool {
+        let is_new = self.is_evictable() && !self.is_noted_spare;
         self.is_noted_spare |= is_new;
         is_new
     }
@@ -185,7 +185,7 @@ impl Socket {
         arrived: &Decoded<'_>,
         payloads: impl Iterator<Item = &'a [u8]> + Clone,
         buffers: &mut Buffers,
-    ) -> Option<Learned> {
+    ) -> Option<PathMtu> {
         let received = self.stream.connection().received();
         self.stream.lend(buffers);
         self.stream.on_joined(now, &arrived.segment, payloads);
@@ -229,7 +229,7 @@ impl Socket {
         now: Instant,
         detects_black_holes: bool,
         buffers: &mut Buffers,
-    ) -> Option<Learned> {
+    ) -> Option<PathMtu> {
         if let Owner::Nobody { until } = self.owner
             && until <= now
         {

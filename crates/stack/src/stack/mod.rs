@@ -36,7 +36,7 @@ use crate::path_mtus::PathMtus;
 use crate::ports::Ports;
 use crate::requests::Requests;
 use crate::secrets::Secrets;
-use crate::segment_size::Learned;
+use crate::segment_size::PathMtu;
 use crate::sockets::Sockets;
 use crate::udp::UdpSockets;
 
@@ -173,7 +173,7 @@ impl Stack {
     /// True if there may be one more socket. At the limit, removes one in TIME-WAIT or FIN-WAIT-2 that is no longer needed.
     /// Called just before a socket is inserted.
     fn make_room(&mut self) -> bool {
-        self.sockets.len() < self.options.max_sockets || self.sockets.end_spare()
+        self.sockets.len() < self.options.max_sockets || self.sockets.evict_one()
     }
 
     /// Options for this interface. Many sockets with the same options share them.
@@ -187,7 +187,7 @@ impl Stack {
     }
 
     /// Remembers what a connection has learned about the path to its peer.
-    fn remember(&mut self, now: Instant, peer: IpAddr, learned: Learned) {
+    fn remember(&mut self, now: Instant, peer: IpAddr, learned: PathMtu) {
         self.path_mtus.set(now, peer, learned.mtu);
         self.counters.black_holes += u64::from(learned.is_black_hole);
     }

@@ -29,7 +29,7 @@ impl Stack {
                 return self.sockets.enter_time_wait(index);
             }
             _ if socket.becomes_connected() => self.on_established(now, index),
-            State::FinWait2 if socket.becomes_spare() => self.sockets.note_spare(index),
+            State::FinWait2 if socket.becomes_evictable() => self.sockets.note_spare(index),
             _ => {}
         }
         self.sockets.rest(now, index, &mut self.events);

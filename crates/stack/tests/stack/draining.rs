@@ -35,7 +35,7 @@ fn delivered_means_that_everything_and_the_end_are_acknowledged() {
     }
     assert!(read == bytes(0, 0..LEN));
     assert_eq!(pair.client().delivered(client), Ok(()));
-    assert!(pair.client().undelivered().is_nothing() && !pair.client().is_delivering());
+    assert!(pair.client().undelivered().is_empty() && !pair.client().is_delivering());
 }
 
 #[test]
@@ -51,7 +51,7 @@ fn what_a_dead_peer_does_not_acknowledge_is_counted() {
     pair.client().close(now, client);
     pair.run_for(Duration::from_secs(3000));
     assert_eq!(pair.client().counters().undelivered, lost);
-    assert!(pair.client().undelivered().is_nothing(), "the socket is gone");
+    assert!(pair.client().undelivered().is_empty(), "the socket is gone");
 }
 
 #[test]

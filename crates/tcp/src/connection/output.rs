@@ -4,7 +4,7 @@ use reknit_units::{Bytes, Instant};
 
 use super::{Connection, State};
 use crate::scoreboard::Cause;
-use crate::seams::{Disclosure, TimedAck};
+use crate::seams::{PiggybackLimit, TimedAck};
 use crate::segment::{Ecn, Flags, MAX_OPTIONS_LEN, Options, Segment, TIMESTAMPS_LEN};
 use crate::sender::Outgoing;
 use crate::seq::Offset;
@@ -54,7 +54,7 @@ impl Connection {
         self.sender.outbox.clear();
         if self.is_synchronised() || self.state() == State::SynReceived {
             while let Some(TimedAck { ack, sack }) = self.receiver.take_timed_ack(now) {
-                self.send_ack(now, Disclosure { ack, sack });
+                self.send_ack(now, PiggybackLimit { ack, sack });
             }
             if self.receiver.needs_pure_ack(now) {
                 self.receiver.on_ack_sent(true);
@@ -63,7 +63,7 @@ impl Connection {
         }
     }
 
-    fn send_ack(&mut self, now: Instant, disclosure: Disclosure) {
+    fn send_ack(&mut self, now: Instant, disclosure: PiggybackLimit) {
         let mut segment = self.segment(now, self.next_seq(), Flags::ACK, 0, disclosure);
         for support in &mut self.receiver.plugins.header_support {
             support.annotate_ack(self.peer_timestamp.last_ack_sent(), &mut segment.options.experiment);
@@ -118,7 +118,7 @@ impl Connection {
         start: Offset,
         flags: Flags,
         len: u16,
-        disclosure: Disclosure,
+        disclosure: PiggybackLimit,
     ) -> Segment {
         let ack = disclosure.ack.max(self.peer_timestamp.last_ack_sent());
         self.peer_timestamp.on_ack_sent(ack);

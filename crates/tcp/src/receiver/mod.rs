@@ -16,7 +16,7 @@ use self::sack::SackMemory;
 use self::window::{ReceiveWindow, WindowFacts};
 use crate::config::Config;
 use crate::experiment::ExperimentalOption;
-use crate::seams::{AckAction, Arrival, Disclosure, Reading, ReceiverPlugins, RxFacts, TimedAck};
+use crate::seams::{AckAction, Arrival, PiggybackLimit, Reading, ReceiverPlugins, RxFacts, TimedAck};
 use crate::segment::SackBlocks;
 use crate::seq::{Offset, SeqNum};
 use crate::stats::ReceiveStats;
@@ -323,9 +323,9 @@ impl Receiver {
     }
 
     /// What a segment that is sent for another reason may acknowledge.
-    pub(crate) fn disclosure(&self) -> Disclosure {
+    pub(crate) fn disclosure(&self) -> PiggybackLimit {
         let policy = self.plugins.ack_policy.disclosure();
-        Disclosure { ack: policy.ack.min(self.rcv_nxt()), ..policy }
+        PiggybackLimit { ack: policy.ack.min(self.rcv_nxt()), ..policy }
     }
 
     /// A segment that acknowledges RCV.NXT is about to be sent; `pure` if it has no data.

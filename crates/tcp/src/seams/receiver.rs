@@ -90,16 +90,16 @@ pub struct TimedAck {
 
 /// How much segments that are sent for other reasons may acknowledge: data segments, window updates, responses to probes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Disclosure {
+pub struct PiggybackLimit {
     /// The most that they may acknowledge.
     pub ack: Offset,
     /// True if they may carry SACK blocks.
     pub sack: bool,
 }
 
-impl Disclosure {
+impl PiggybackLimit {
     /// Everything.
-    pub const FULL: Disclosure = Disclosure { ack: Offset::MAX, sack: true };
+    pub const FULL: PiggybackLimit = PiggybackLimit { ack: Offset::MAX, sack: true };
 }
 
 /// The receiver's acknowledgment policy.
@@ -128,8 +128,8 @@ pub trait AckPolicy: Plugin {
     }
 
     /// What segments sent for other reasons may acknowledge until then.
-    fn disclosure(&self) -> Disclosure {
-        Disclosure::FULL
+    fn disclosure(&self) -> PiggybackLimit {
+        PiggybackLimit::FULL
     }
 }
 

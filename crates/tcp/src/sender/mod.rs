@@ -69,12 +69,12 @@ use self::renege::Reneging;
 use self::rtt::{RoundTrips, update_rto};
 pub(crate) use self::sack::SackReport;
 use self::size_probe::SizeProbe;
-use self::state::{Variables, WindowControl};
+use self::state::{SendVariables, WindowControl};
 pub(crate) use self::timeout::TimerVerdict;
 use self::timers::Timers;
 use self::undoable::UndoableReductions;
 use self::window_use::WindowUse;
-use self::withhold::Withholder;
+use self::withhold::SkipTest;
 use self::write_queue::WriteQueue;
 use crate::config::Config;
 use crate::experiment::Features;
@@ -115,7 +115,7 @@ pub(crate) struct Negotiated {
 #[derive(Debug)]
 pub(crate) struct Sender {
     config: Arc<Config>,
-    pub(crate) state: Variables,
+    pub(crate) state: SendVariables,
     pub(crate) board: Scoreboard,
     pub(crate) plugins: SenderPlugins,
     /// What never changes about them.
@@ -136,7 +136,7 @@ pub(crate) struct Sender {
     sampler: Option<Box<Sampler>>,
     window_use: WindowUse,
     /// Present only if segments are withheld (`withhold_every`).
-    withholder: Option<Box<Withholder>>,
+    withholder: Option<Box<SkipTest>>,
     dsack_limit: DsackLimit,
     reneging: Reneging,
     size_probe: SizeProbe,
@@ -165,7 +165,7 @@ impl Sender {
     ) -> Sender {
         let traits = plugins.traits();
         Sender {
-            state: Variables::new(&config, window_control(traits.congestion_control)),
+            state: SendVariables::new(&config, window_control(traits.congestion_control)),
             board: Scoreboard::default(),
             sampler: sampler(now, traits.congestion_control),
             plugins,
@@ -230,7 +230,7 @@ impl Sender {
 
     /// Segments are withheld, if the options ask for it; `secret` decides which.
     pub(crate) fn set_secret(&mut self, secret: u64) {
-        self.withholder = self.config.withhold_every.map(|_| Box::new(Withholder::new(secret)));
+        self.withholder = self.config.withhold_every.map(|_| Box::new(SkipTest::new(secret)));
     }
 
     /// True if the receiver has acknowledged what was never sent.

@@ -12,7 +12,7 @@
 
 use reknit_units::{Bytes, Duration, Instant};
 
-use super::state::Variables;
+use super::state::SendVariables;
 use crate::seams::Pacing;
 
 /// The current rate, and when the next burst may be sent.
@@ -55,7 +55,7 @@ impl Pacer {
         len: Bytes,
         again: bool,
         longest: Duration,
-        state: &mut Variables,
+        state: &mut SendVariables,
     ) {
         if let Some(pacing) = self.pacing {
             self.on_sent(now, len, again, pacing, longest);

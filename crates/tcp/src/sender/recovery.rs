@@ -32,7 +32,7 @@
 
 use reknit_units::{Bytes, Instant, Segments};
 
-use super::state::Variables;
+use super::state::SendVariables;
 use crate::facts::Phase;
 use crate::scoreboard::SegId;
 use crate::seq::Offset;
@@ -144,20 +144,20 @@ impl LossRecovery {
         LossRecovery { reaction: Reaction::Open, postponed: None }
     }
 
-    pub(super) fn begin_disorder(&mut self, state: &mut Variables) {
+    pub(super) fn begin_disorder(&mut self, state: &mut SendVariables) {
         state.note_flight_before_disorder();
         self.enter(Event::DuplicateAck, Reaction::Disorder { flight_limit: Bytes::ZERO }, state);
     }
 
     /// Fast recovery begins.
-    pub(super) fn on_loss(&mut self, state: &mut Variables) {
+    pub(super) fn on_loss(&mut self, state: &mut SendVariables) {
         self.enter(Event::LossDetected, Reaction::Recovery { high_rxt: None, rescue_rxt: None }, state);
         state.recover_until_nxt();
         state.recover_to_cwnd();
     }
 
     /// The retransmission timer expired. What was postponed is no longer needed.
-    pub(super) fn on_timeout(&mut self, is_tested: bool, state: &mut Variables) {
+    pub(super) fn on_timeout(&mut self, is_tested: bool, state: &mut SendVariables) {
         if is_tested {
             self.enter(Event::TestedTimeout, Reaction::Undecided { granted: Segments::ZERO }, state);
         } else {
@@ -167,16 +167,16 @@ impl LossRecovery {
     }
 
     /// It is decided whether the timeout was spurious.
-    pub(super) fn on_timeout_decided(&mut self, state: &mut Variables) {
+    pub(super) fn on_timeout_decided(&mut self, state: &mut SendVariables) {
         self.enter(Event::TimeoutDecided, Reaction::Loss, state);
     }
 
     /// An episode or disorder is over.
-    pub(super) fn open(&mut self, event: Event, state: &mut Variables) {
+    pub(super) fn open(&mut self, event: Event, state: &mut SendVariables) {
         self.enter(event, Reaction::Open, state);
     }
 
-    fn enter(&mut self, event: Event, reaction: Reaction, state: &mut Variables) {
+    fn enter(&mut self, event: Event, reaction: Reaction, state: &mut SendVariables) {
         let (from, to) = (self.reaction.stage(), reaction.stage());
         debug_assert!(is_listed(event, from, to), "{event:?} leads from {from:?} to {to:?}");
         self.reaction = reaction;
@@ -301,7 +301,7 @@ mod tests {
     #[test]
     #[should_panic(expected = "NothingMissing leads from Open to Open")]
     fn an_event_in_another_stage_is_refused() {
-        let mut state = Variables::new(&crate::Config::default(), super::super::state::WindowControl::LossBased);
+        let mut state = SendVariables::new(&crate::Config::default(), super::super::state::WindowControl::LossBased);
         LossRecovery::new().open(Event::NothingMissing, &mut state);
     }
 }

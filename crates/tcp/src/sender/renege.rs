@@ -7,7 +7,7 @@
 
 use reknit_units::Instant;
 
-use super::state::Variables;
+use super::state::SendVariables;
 use super::timers::Timers;
 use crate::config::Config;
 use crate::scoreboard::{Record, Scoreboard};
@@ -31,7 +31,13 @@ impl Reneging {
     }
 
     /// Without a retransmission timer: when the receiver counts as reneging.
-    pub(super) fn expires(&self, state: &Variables, board: &Scoreboard, timers: &Timers, config: &Config) -> Instant {
+    pub(super) fn expires(
+        &self,
+        state: &SendVariables,
+        board: &Scoreboard,
+        timers: &Timers,
+        config: &Config,
+    ) -> Instant {
         if state.has_rto_timer() || timers.is_probing_window() {
             return Instant::NEVER;
         }

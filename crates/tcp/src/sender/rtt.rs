@@ -4,7 +4,7 @@
 
 use reknit_units::{Bytes, Duration, Instant};
 
-use super::state::Variables;
+use super::state::SendVariables;
 use crate::config::{Config, RttSamples};
 use crate::facts::{AckFacts, Context};
 use crate::scoreboard::Record;
@@ -109,7 +109,7 @@ fn unambiguous_rtt(cx: &Context<'_>, ack: &AckFacts<'_>) -> Option<Duration> {
 }
 
 /// Takes SRTT and the timeout from the estimator, and clamps the timeout (RFC 6298 §2.4, §2.5).
-pub(super) fn update_rto(state: &mut Variables, estimator: &dyn RtoEstimator, config: &Config) {
+pub(super) fn update_rto(state: &mut SendVariables, estimator: &dyn RtoEstimator, config: &Config) {
     state.set_srtt(estimator.srtt());
     if let Some(rto) = estimator.rto() {
         state.set_rto(rto.ceil_to(config.rto_tick).max(config.min_rto).min(config.max_rto));

@@ -23,14 +23,14 @@ pub(super) enum WindowControl {
 
 /// A [`SendState`] that can only be written here.
 #[derive(Debug)]
-pub(crate) struct Variables {
+pub(crate) struct SendVariables {
     snd: SendState,
     control: WindowControl,
     /// False if the estimator disables the retransmission timer (`RtoEstimator::has_timer`).
     has_rto_timer: bool,
 }
 
-impl Deref for Variables {
+impl Deref for SendVariables {
     type Target = SendState;
 
     fn deref(&self) -> &SendState {
@@ -39,9 +39,9 @@ impl Deref for Variables {
 }
 
 /// A connection is established (`mod.rs`), or its options change (`live.rs`).
-impl Variables {
-    pub(super) fn new(config: &Config, control: WindowControl) -> Variables {
-        Variables { snd: SendState::new(config), control, has_rto_timer: true }
+impl SendVariables {
+    pub(super) fn new(config: &Config, control: WindowControl) -> SendVariables {
+        SendVariables { snd: SendState::new(config), control, has_rto_timer: true }
     }
 
     pub(super) fn establish(&mut self, config: &Config, agreed: &Negotiated) {
@@ -87,7 +87,7 @@ impl Variables {
 
 /// The sequence space and the peer's window: steps 2 and 3 (`ack.rs`, `room.rs`), sending (`transmit.rs`), and the end of a
 /// window probe (`timeout.rs`).
-impl Variables {
+impl SendVariables {
     /// SND.UNA advances, and the count of duplicates restarts.
     pub(super) fn advance_una(&mut self, to: Offset) {
         self.snd.snd_una = to;
@@ -117,7 +117,7 @@ impl Variables {
 /// The congestion window: F-RTO in step 4 and timeouts (`timeout.rs`), the undo in step 7 and reductions in step 8
 /// (`undo.rs`), loss detection in step 8 (`detect.rs`, `recovery.rs`), growth in step 9 (`ack.rs`), an idle restart in step 10
 /// (`transmit.rs`).
-impl Variables {
+impl SendVariables {
     /// A model of the path sets the window, and losses do not.
     pub(super) fn is_model_based(&self) -> bool {
         self.control == WindowControl::ModelBased
@@ -140,7 +140,7 @@ impl Variables {
         self.snd.cwnd = self.cap(config, cwnd.max(self.snd.smss));
     }
 
-    /// Sets cwnd like [`Variables::set_cwnd`], and ssthresh to at least two segments.
+    /// Sets cwnd like [`SendVariables::set_cwnd`], and ssthresh to at least two segments.
     pub(super) fn set_window(&mut self, config: &Config, window: Window) {
         if !self.is_model_based() {
             self.set_cwnd(config, window.cwnd);
@@ -185,7 +185,7 @@ impl Variables {
 
 /// Reductions and their undo: step 4, step 7 and each reduction (`undo.rs`), the undo limit before step 7 (`ack.rs`), and
 /// retransmissions (`transmit.rs`).
-impl Variables {
+impl SendVariables {
     pub(super) fn set_snapshot(&mut self, snapshot: Option<Snapshot>) {
         self.snd.snapshot = snapshot;
     }
@@ -221,7 +221,7 @@ impl Variables {
 
 /// Loss detection and the phases of recovery: step 7 (`undo.rs`), step 8 (`detect.rs`, `recovery.rs`), timeouts
 /// (`timeout.rs`), and new plug-ins (`mod.rs`, `live.rs`).
-impl Variables {
+impl SendVariables {
     /// Called only by [`super::recovery`], on each change of its stage.
     pub(super) fn set_phase(&mut self, phase: Phase) {
         self.snd.phase = phase;
@@ -266,7 +266,7 @@ impl Variables {
 
 /// Times: step 6 (`rtt.rs`), a restart of the retransmission timer (`timers.rs`, `timeout.rs`), a paced segment (`pacing.rs`),
 /// and the handshake (`mod.rs`).
-impl Variables {
+impl SendVariables {
     pub(super) fn set_srtt(&mut self, srtt: Option<Duration>) {
         self.snd.srtt = srtt;
     }

@@ -4,7 +4,7 @@
 
 use reknit_units::{Duration, Instant};
 
-use super::state::Variables;
+use super::state::SendVariables;
 use crate::config::Config;
 use crate::seams::RtoEstimator;
 use crate::seq::Offset;
@@ -102,7 +102,7 @@ impl Timers {
     }
 
     /// The timeout with its back-off.
-    pub(super) fn timeout(&self, state: &Variables, config: &Config) -> Duration {
+    pub(super) fn timeout(&self, state: &SendVariables, config: &Config) -> Duration {
         state.backed_off(config, self.backoff)
     }
 
@@ -110,7 +110,7 @@ impl Timers {
     pub(super) fn restart_rto(
         &self,
         now: Instant,
-        state: &mut Variables,
+        state: &mut SendVariables,
         config: &Config,
         estimator: &dyn RtoEstimator,
     ) -> Option<Duration> {
@@ -142,7 +142,7 @@ impl Timers {
     }
 
     /// Keeps the timer running while it is needed.
-    pub(super) fn arm_persist(&mut self, now: Instant, is_needed: bool, state: &Variables, config: &Config) {
+    pub(super) fn arm_persist(&mut self, now: Instant, is_needed: bool, state: &SendVariables, config: &Config) {
         if !is_needed {
             self.persist.expires = Instant::NEVER;
         } else if !self.persist.expires.is_set() {
@@ -157,7 +157,7 @@ impl Timers {
         self.persist.backoff += 1;
     }
 
-    pub(super) fn restart_persist(&mut self, now: Instant, state: &Variables, config: &Config) {
+    pub(super) fn restart_persist(&mut self, now: Instant, state: &SendVariables, config: &Config) {
         self.persist.expires = now + state.backed_off(config, self.persist.backoff);
     }
 }

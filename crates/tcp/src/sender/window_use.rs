@@ -3,7 +3,7 @@
 
 use reknit_units::Bytes;
 
-use super::state::Variables;
+use super::state::SendVariables;
 use super::transmit::Stop;
 use crate::scoreboard::Scoreboard;
 use crate::seams::CongestionControlTraits;
@@ -39,7 +39,7 @@ impl WindowUse {
     pub(super) fn note_stop(
         &mut self,
         stop: Option<Stop>,
-        state: &Variables,
+        state: &SendVariables,
         board: &Scoreboard,
         congestion: CongestionControlTraits,
     ) -> bool {

@@ -41,7 +41,7 @@ enum Test {
 
 /// When to withhold, and what was withheld.
 #[derive(Debug)]
-pub(super) struct Withholder {
+pub(super) struct SkipTest {
     /// The state of a generator (`SplitMix64`) whose seed the peer does not know.
     random: u64,
     /// Segments until the next one is withheld.
@@ -55,9 +55,9 @@ pub(super) struct Withholder {
     claims: u32,
 }
 
-impl Withholder {
-    pub(super) fn new(secret: u64) -> Withholder {
-        let mut withholder = Withholder {
+impl SkipTest {
+    pub(super) fn new(secret: u64) -> SkipTest {
+        let mut withholder = SkipTest {
             random: secret,
             countdown: 0,
             interval: FIRST_INTERVAL,

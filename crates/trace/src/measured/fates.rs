@@ -9,7 +9,7 @@ use std::ops::Range;
 use reknit_units::Duration;
 
 use super::link::Passed;
-use super::{Fate, Nanos, Travelled, outages};
+use super::{Fate, Nanos, PathPacket, outages};
 
 /// The fastest of this many packets on either side shows the delay of the path.
 const NEIGHBOURS: usize = 8;
@@ -20,7 +20,7 @@ const NEAR: usize = 64;
 
 /// The part of the path after its bottleneck.
 #[derive(Clone, Debug)]
-pub(super) struct Behind {
+pub(super) struct PostBottleneck {
     /// The path's delay beyond its shortest one, and from which time on it applies.
     pub(super) delays: Vec<(Duration, Duration)>,
     /// The times during which all packets were lost: start and end.
@@ -84,12 +84,12 @@ impl Common {
 /// late: at the sender, acknowledgments are delayed, and as lateness that would reorder. `reorders`: the capture shows packets
 /// that were late.
 pub(super) fn behind(
-    packets: &[Travelled],
+    packets: &[PathPacket],
     passed: &Passed,
     outages: &[Range<usize>],
     (round_trip, reorders): (Duration, bool),
     since: impl Fn(Nanos) -> Duration,
-) -> Behind {
+) -> PostBottleneck {
     let rest = rest(packets, passed, outages);
     let span = |nanos: Nanos| Duration::from_nanos(nanos.max(0).cast_unsigned());
     let mut common = Common::new(MIN_CHANGE.max(round_trip / 20).max(resolution(packets) * 2));
@@ -117,7 +117,7 @@ pub(super) fn behind(
     let until = |end: usize| left(end).or_else(|| left(end - 1)).map(&since);
     let outages = outages.iter().filter_map(|outage| Some((since(left(outage.start)?), until(outage.end)?)));
     let outages = outages.collect();
-    Behind { delays: common.delays, outages, fates, late }
+    PostBottleneck { delays: common.delays, outages, fates, late }
 }
 
 /// The packets that the receiver discarded because they were late, rather than lost: how late the nearest packet was that
@@ -132,7 +132,7 @@ fn late_instead(fates: &[Fate], discarded: &[Option<Duration>]) -> Vec<(usize, D
     discarded.filter_map(|(i, least)| Some((i, near(i, least)?))).collect()
 }
 
-fn rest(packets: &[Travelled], passed: &Passed, outages: &[Range<usize>]) -> Vec<Rest> {
+fn rest(packets: &[PathPacket], passed: &Passed, outages: &[Range<usize>]) -> Vec<Rest> {
     let is_up = outages::outside(packets, outages);
     let (mut earliest, mut earliest_again) = (Nanos::MAX, Nanos::MAX);
     let mut rest = Vec::with_capacity(packets.len());
@@ -158,7 +158,7 @@ fn rest(packets: &[Travelled], passed: &Passed, outages: &[Range<usize>]) -> Vec
 }
 
 /// The resolution of the clocks: the shortest time between packets that were not sent, or did not arrive, at the same time.
-fn resolution(packets: &[Travelled]) -> Duration {
+fn resolution(packets: &[PathPacket]) -> Duration {
     let shortest = |mut times: Vec<Nanos>| {
         times.sort_unstable();
         times.windows(2).map(|pair| pair[1] - pair[0]).filter(|gap| *gap > 0).min().unwrap_or_default()
@@ -176,13 +176,13 @@ mod tests {
     const MS: Nanos = 1_000_000;
 
     /// A packet each millisecond, with this time to arrival; a negative one is lost.
-    fn path(transits: impl Fn(Nanos) -> Nanos, count: Nanos) -> Behind {
+    fn path(transits: impl Fn(Nanos) -> Nanos, count: Nanos) -> PostBottleneck {
         let packet = |i: Nanos| {
             let transit = transits(i);
             let arrived = (transit >= 0).then_some(i * MS + transit);
             travelled(i * MS, arrived)
         };
-        let packets: Vec<Travelled> = (0..count).map(packet).collect();
+        let packets: Vec<PathPacket> = (0..count).map(packet).collect();
         let left = packets.iter().map(|packet| Some(packet.sent)).collect();
         let passed = Passed { left, longest_wait: 0, overflows: false, transit: 20 * MS };
         behind(&packets, &passed, &[], (Duration::from_millis(40), true), |at| Duration::from_nanos(at.cast_unsigned()))
@@ -206,10 +206,10 @@ mod tests {
     fn a_late_packet_that_is_discarded_is_not_lost() {
         // Every second packet is late by 30 ms. One of them is retransmitted after 5 ms, so it is discarded when it comes.
         let of = |i: Nanos| travelled(i * MS, Some(i * MS + if i % 2 == 1 { 50 * MS } else { 20 * MS }));
-        let mut packets: Vec<Travelled> = (0..100).map(of).collect();
-        packets[51] = Travelled { may_be_discarded: true, ..travelled(51 * MS, None) };
-        packets[56] = Travelled { is_again: true, ..of(56) };
-        let fate = |packets: &[Travelled]| {
+        let mut packets: Vec<PathPacket> = (0..100).map(of).collect();
+        packets[51] = PathPacket { may_be_discarded: true, ..travelled(51 * MS, None) };
+        packets[56] = PathPacket { is_again: true, ..of(56) };
+        let fate = |packets: &[PathPacket]| {
             let left = packets.iter().map(|packet| Some(packet.sent)).collect();
             let passed = Passed { left, longest_wait: 0, overflows: false, transit: 20 * MS };
             let since = |at: Nanos| Duration::from_nanos(at.cast_unsigned());

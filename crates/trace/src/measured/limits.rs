@@ -1,6 +1,6 @@
 //! What limited the data in flight, other than the congestion window: the receiver's window, and the sender's buffer.
 
-use super::{Nanos, Travelled};
+use super::{Nanos, PathPacket};
 use crate::DirectionReport;
 
 /// A window that was full or closed for this share of the time has limited the transfer.
@@ -21,7 +21,7 @@ pub(super) fn receive_window(direction: &DirectionReport) -> Option<u32> {
 }
 
 /// The most packets in flight, if the sender's buffer limits them. Only a capture at the sender shows that.
-pub(super) fn flight(packets: &[Travelled], round_trip: Nanos) -> Option<u64> {
+pub(super) fn flight(packets: &[PathPacket], round_trip: Nanos) -> Option<u64> {
     let again = packets.iter().filter(|packet| packet.is_again || packet.is_lost).count();
     if again as f64 > FEW * packets.len() as f64 || round_trip <= 0 {
         return None;
@@ -54,17 +54,17 @@ mod tests {
     const MS: Nanos = 1_000_000;
 
     /// Packets on a path of 40 ms with so many in flight in each round trip.
-    fn rounds(flights: impl Iterator<Item = i64>) -> Vec<Travelled> {
+    fn rounds(flights: impl Iterator<Item = i64>) -> Vec<PathPacket> {
         let packet = |round: i64, i: i64| {
             let sent = round * 40 * MS + i * MS / 10;
-            Travelled { settled: sent + 40 * MS, ..travelled(sent, Some(sent + 20 * MS)) }
+            PathPacket { settled: sent + 40 * MS, ..travelled(sent, Some(sent + 20 * MS)) }
         };
         (0..).zip(flights).flat_map(|(round, flight)| (0..flight).map(move |i| packet(round, i))).collect()
     }
 
     #[test]
     fn a_flight_that_stays_the_same_without_losses_is_a_limit() {
-        let flight = |packets: &[Travelled]| flight(packets, 40 * MS);
+        let flight = |packets: &[PathPacket]| flight(packets, 40 * MS);
         let slow_start = || [10, 20, 40, 80];
         assert_eq!(flight(&rounds(slow_start().into_iter().chain([100; 40]))), Some(100));
         assert_eq!(flight(&rounds((10..60).map(|round| 2 * round))), None, "a window that grows");

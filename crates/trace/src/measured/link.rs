@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use super::{Nanos, Travelled, outages, rate};
+use super::{Nanos, PathPacket, outages, rate};
 
 /// Lost packets that waited at least this share of the longest wait show the length of the full queue.
 const NEARLY: f64 = 0.8;
@@ -40,18 +40,18 @@ struct Link {
 }
 
 impl Link {
-    fn new(packets: &[Travelled], rate: f64) -> Link {
-        let shortest = |packet: &Travelled| Some(packet.arrived? - packet.sent - time(packet, rate));
+    fn new(packets: &[PathPacket], rate: f64) -> Link {
+        let shortest = |packet: &PathPacket| Some(packet.arrived? - packet.sent - time(packet, rate));
         let once = packets.iter().filter(|packet| !packet.is_again);
         let transit = once.filter_map(shortest).min().unwrap_or_default();
         Link { rate, transit, free_at: packets[0].sent }
     }
 
-    fn wait(&self, packet: &Travelled) -> Nanos {
+    fn wait(&self, packet: &PathPacket) -> Nanos {
         (self.free_at - packet.sent).max(0)
     }
 
-    fn pass(&mut self, packet: &Travelled) -> Nanos {
+    fn pass(&mut self, packet: &PathPacket) -> Nanos {
         let leaves = self.free_at.max(packet.sent) + time(packet, self.rate);
         let arrived = packet.arrived.filter(|_| !packet.is_again);
         self.free_at = arrived.map_or(leaves, |arrived| leaves.min(arrived - self.transit));
@@ -59,21 +59,21 @@ impl Link {
     }
 }
 
-fn time(packet: &Travelled, rate: f64) -> Nanos {
+fn time(packet: &PathPacket, rate: f64) -> Nanos {
     rate::time_for(packet.size, rate) as Nanos
 }
 
 /// Sends `packets`, which are in the order of sending, through a link with this rate. Losses in `outages` are not drops of the
 /// queue.
-pub(super) fn pass(packets: &[Travelled], outages: &[Range<usize>], rate: f64) -> Passed {
+pub(super) fn pass(packets: &[PathPacket], outages: &[Range<usize>], rate: f64) -> Passed {
     let mut link = Link::new(packets, rate);
-    let wait = |(packet, is_up): (&Travelled, bool)| {
+    let wait = |(packet, is_up): (&PathPacket, bool)| {
         let wait = link.wait(packet);
         link.pass(packet);
         is_up.then_some(wait)
     };
     let waits: Vec<Option<Nanos>> = packets.iter().zip(outages::outside(packets, outages)).map(wait).collect();
-    let waited: Vec<(&Travelled, Nanos)> =
+    let waited: Vec<(&PathPacket, Nanos)> =
         packets.iter().zip(&waits).filter_map(|(packet, wait)| Some((packet, (*wait)?))).collect();
     let longest_wait = waited.iter().filter(|(packet, _)| packet.arrived.is_some()).map(|(_, wait)| *wait).max();
     let longest_wait = longest_wait.unwrap_or_default();
@@ -92,7 +92,7 @@ pub(super) fn pass(packets: &[Travelled], outages: &[Range<usize>], rate: f64) -
 }
 
 /// The share of lost packets among those that arrived at a full queue, or among the others.
-fn lost_share(waited: &[(&Travelled, Nanos)], full: Nanos, is_full: bool) -> f64 {
+fn lost_share(waited: &[(&PathPacket, Nanos)], full: Nanos, is_full: bool) -> f64 {
     let same = waited.iter().filter(|(packet, wait)| packet.is_known() && (*wait >= full) == is_full);
     let (mut all, mut lost) = (0.0, 0.0);
     for (packet, _) in same {
@@ -103,7 +103,7 @@ fn lost_share(waited: &[(&Travelled, Nanos)], full: Nanos, is_full: bool) -> f64
 }
 
 /// The usual wait of lost packets that waited nearly the longest.
-fn full_wait(waited: &[(&Travelled, Nanos)], longest: Nanos) -> Nanos {
+fn full_wait(waited: &[(&PathPacket, Nanos)], longest: Nanos) -> Nanos {
     let near = (longest as f64 * NEARLY) as Nanos;
     let lost = waited.iter().filter(|(packet, wait)| packet.is_lost && *wait >= near);
     let mut lost: Vec<Nanos> = lost.map(|(_, wait)| *wait).collect();
@@ -118,7 +118,7 @@ mod tests {
 
     /// A burst of packets at one per millisecond into a link of one per two milliseconds, 10 ms long, whose queue takes
     /// five; some packets are lost behind it.
-    fn burst(is_lost: impl Fn(i64) -> bool) -> Vec<Travelled> {
+    fn burst(is_lost: impl Fn(i64) -> bool) -> Vec<PathPacket> {
         let (mut free_at, mut packets) = (0, Vec::new());
         for i in 0..200 {
             let sent = i * 1_000_000;

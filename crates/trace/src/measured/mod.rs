@@ -40,7 +40,7 @@ const NEARLY: f64 = 0.95;
 
 /// A packet in flight.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct Travelled {
+pub(crate) struct PathPacket {
     sent: Nanos,
     /// None: lost, or not known.
     arrived: Option<Nanos>,
@@ -56,7 +56,7 @@ pub(crate) struct Travelled {
     len: u32,
 }
 
-impl Travelled {
+impl PathPacket {
     /// Whether it arrived is known.
     fn is_known(&self) -> bool {
         self.arrived.is_some() || self.is_lost
@@ -163,7 +163,7 @@ pub(crate) struct Limits {
 #[derive(Debug)]
 pub(crate) struct Measured {
     /// In the order of sending.
-    pub(crate) packets: Vec<Travelled>,
+    pub(crate) packets: Vec<PathPacket>,
     pub(crate) round_trip: Duration,
     /// Bytes that the receiver has received in order.
     pub(crate) acknowledged: u64,
@@ -236,11 +236,11 @@ impl Measured {
 }
 
 /// A packet with a known time of sending and, unless it was lost, of arrival.
-pub(crate) fn known(sent: i64, arrived: Option<i64>, size: u32, len: u32) -> Travelled {
+pub(crate) fn known(sent: i64, arrived: Option<i64>, size: u32, len: u32) -> PathPacket {
     let is_lost = arrived.is_none();
     let (sent, arrived) = (sent.clamp(-LONGEST, LONGEST), arrived.map(|at| at.clamp(-LONGEST, LONGEST)));
     let settled = arrived.unwrap_or(sent);
-    Travelled { sent, arrived, is_lost, is_again: false, may_be_discarded: false, settled, size, len }
+    PathPacket { sent, arrived, is_lost, is_again: false, may_be_discarded: false, settled, size, len }
 }
 
 impl MeasuredPath {
@@ -263,7 +263,7 @@ pub(crate) fn bottleneck(direction: &DirectionReport, journeys: &[Journey]) -> O
 }
 
 /// The packets in the order in which they were sent; segments that the host combines are taken apart.
-fn travelled(direction: &DirectionReport, journeys: &[Journey]) -> Vec<Travelled> {
+fn travelled(direction: &DirectionReport, journeys: &[Journey]) -> Vec<PathPacket> {
     let has_timestamps = direction.options.timestamps != Some(false);
     let headers = HEADERS + if has_timestamps { TIMESTAMPS } else { 0 };
     let segment = (direction.segment() as u32).max(1);
@@ -276,7 +276,7 @@ fn travelled(direction: &DirectionReport, journeys: &[Journey]) -> Vec<Travelled
         while left > 0 {
             let len = left.min(segment);
             left -= len;
-            packets.push(Travelled {
+            packets.push(PathPacket {
                 sent,
                 arrived: arrival(journey).map(|at| clock.nanos(at)),
                 is_lost,
@@ -368,7 +368,7 @@ fn tick(journeys: &[Journey], clock: Clock) -> Option<f64> {
 }
 
 /// The share of the time in which no data was in flight, if the capture shows it.
-fn idle(packets: &[Travelled], journeys: &[Journey]) -> Option<f64> {
+fn idle(packets: &[PathPacket], journeys: &[Journey]) -> Option<f64> {
     matches!(journeys.first()?.sent, Departure::At(_)).then(|| {
         let (first, mut busy_until) = (packets[0].sent, packets[0].sent);
         let mut idle = 0;
@@ -385,8 +385,8 @@ mod tests {
     use super::*;
 
     /// A packet of the usual size; one that does not arrive is lost.
-    pub(super) fn travelled(sent: Nanos, arrived: Option<Nanos>) -> Travelled {
-        Travelled {
+    pub(super) fn travelled(sent: Nanos, arrived: Option<Nanos>) -> PathPacket {
+        PathPacket {
             sent,
             arrived,
             is_lost: arrived.is_none(),

@@ -4,14 +4,14 @@
 
 use std::ops::Range;
 
-use super::{Nanos, Travelled, rate};
+use super::{Nanos, PathPacket, rate};
 
 /// Packets in a row that must be lost, and the least time from the first to the last, in transmission times.
 const MIN_PACKETS: usize = 8;
 const MIN_TIME: f64 = 8.0;
 
 /// The outages among `packets`, which are in the order of sending; packets that may have arrived end one.
-pub(super) fn outages(packets: &[Travelled], rate: f64) -> Vec<Range<usize>> {
+pub(super) fn outages(packets: &[PathPacket], rate: f64) -> Vec<Range<usize>> {
     let mut outages = Vec::new();
     let mut start = 0;
     for run in packets.chunk_by(|a, b| a.is_lost == b.is_lost) {
@@ -27,7 +27,7 @@ pub(super) fn outages(packets: &[Travelled], rate: f64) -> Vec<Range<usize>> {
 }
 
 /// Whether each packet was sent outside of the outages.
-pub(super) fn outside(packets: &[Travelled], outages: &[Range<usize>]) -> Vec<bool> {
+pub(super) fn outside(packets: &[PathPacket], outages: &[Range<usize>]) -> Vec<bool> {
     let mut is_up = vec![true; packets.len()];
     for outage in outages {
         is_up[outage.clone()].fill(false);
@@ -44,10 +44,10 @@ mod tests {
     fn a_time_without_arrivals_is_an_outage_and_a_burst_of_losses_is_not() {
         // A packet each millisecond, on a link of one per millisecond.
         let packet = |i: i64, is_lost: bool| travelled(i * 1_000_000, (!is_lost).then_some((i + 10) * 1_000_000));
-        let down: Vec<Travelled> = (0..100).map(|i| packet(i, (40..60).contains(&i) || i % 10 == 5)).collect();
+        let down: Vec<PathPacket> = (0..100).map(|i| packet(i, (40..60).contains(&i) || i % 10 == 5)).collect();
         assert_eq!(outages(&down, 12e6), vec![40..60]);
         // Ten packets at once, which a full queue drops.
-        let mut burst: Vec<Travelled> = (0..100).map(|i| packet(i, (40..50).contains(&i))).collect();
+        let mut burst: Vec<PathPacket> = (0..100).map(|i| packet(i, (40..50).contains(&i))).collect();
         burst[40..50].iter_mut().for_each(|packet| packet.sent = 40_000_000);
         assert_eq!(outages(&burst, 12e6), Vec::<Range<usize>>::new());
     }

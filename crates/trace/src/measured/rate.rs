@@ -8,7 +8,7 @@
 
 use reknit_units::Duration;
 
-use super::{Nanos, Travelled};
+use super::{Nanos, PathPacket};
 
 /// Rates whose ratio is at most this count as equal.
 const EQUAL: f64 = 1.1;
@@ -37,7 +37,7 @@ const QUANTILE: f64 = 0.98;
 const MIN_WINDOW: usize = 16;
 
 /// Bits per second, and whether that is only a lower limit.
-pub(super) fn estimate(packets: &[Travelled], round_trip: Duration) -> (f64, bool) {
+pub(super) fn estimate(packets: &[PathPacket], round_trip: Duration) -> (f64, bool) {
     let sustained = [round_trip * WINDOW, round_trip].into_iter().find_map(|window| throughput(packets, window));
     let sustained = sustained.unwrap_or_else(|| mean(packets));
     match SPREAD.into_iter().find_map(|spread| common_rate(packets, spread, MIN_OF_THROUGHPUT * sustained)) {
@@ -47,7 +47,7 @@ pub(super) fn estimate(packets: &[Travelled], round_trip: Duration) -> (f64, boo
 }
 
 /// Bits per second as packets show that the link has spread out, if they do.
-pub(super) fn shown(packets: &[Travelled]) -> Option<f64> {
+pub(super) fn shown(packets: &[PathPacket]) -> Option<f64> {
     common_rate(packets, SPREAD[0], MIN_OF_THROUGHPUT * mean(packets))
 }
 
@@ -60,7 +60,7 @@ fn rate_of(bytes: u64, span: Nanos) -> f64 {
     bytes as f64 * 8e9 / span as f64
 }
 
-fn arrivals(packets: &[Travelled]) -> Vec<(Nanos, u64)> {
+fn arrivals(packets: &[PathPacket]) -> Vec<(Nanos, u64)> {
     let arrived = packets.iter().filter_map(|packet| Some((packet.arrived?, packet.size.into())));
     let mut arrivals: Vec<(Nanos, u64)> = arrived.collect();
     arrivals.sort_unstable();
@@ -68,7 +68,7 @@ fn arrivals(packets: &[Travelled]) -> Vec<(Nanos, u64)> {
 }
 
 /// The rate of a short transfer: its average.
-fn mean(packets: &[Travelled]) -> f64 {
+fn mean(packets: &[PathPacket]) -> f64 {
     let arrivals = arrivals(packets);
     let bytes: u64 = arrivals.iter().skip(1).map(|(_, bytes)| bytes).sum();
     let span = arrivals.last().map_or(0, |last| last.0) - arrivals.first().map_or(0, |first| first.0);
@@ -76,7 +76,7 @@ fn mean(packets: &[Travelled]) -> f64 {
 }
 
 /// The highest rate of arrival in windows of at least this length, as a quantile; none if the transfer is shorter.
-fn throughput(packets: &[Travelled], window: Duration) -> Option<f64> {
+fn throughput(packets: &[PathPacket], window: Duration) -> Option<f64> {
     let arrivals = arrivals(packets);
     let window = window.as_nanos().cast_signed();
     let mut rates = Vec::new();
@@ -111,7 +111,7 @@ struct Group {
 }
 
 /// The most frequent rate of pairs, or of trains if jitter hides it from pairs.
-fn common_rate(packets: &[Travelled], spread: f64, least: f64) -> Option<f64> {
+fn common_rate(packets: &[PathPacket], spread: f64, least: f64) -> Option<f64> {
     let runs = runs(packets);
     let [pairs, trains] = [&PAIRS[..], &TRAINS].map(|distances| frequent_rate(&runs, distances, spread, least));
     let found = match (pairs, trains) {
@@ -133,7 +133,7 @@ fn frequent_rate(runs: &[Vec<Group>], distances: &[usize], spread: f64, least: f
 }
 
 /// The packets of each acknowledgment, in runs between lost packets, which may have used the link as well.
-fn runs(packets: &[Travelled]) -> Vec<Vec<Group>> {
+fn runs(packets: &[PathPacket]) -> Vec<Vec<Group>> {
     let mut runs: Vec<Vec<Group>> = vec![Vec::new()];
     for packet in packets {
         let Some(arrived) = packet.arrived else {
@@ -187,7 +187,7 @@ mod tests {
     use super::*;
 
     /// Bursts of ten packets each round trip of 100 ms, which arrive at one packet per millisecond: 12 Mbit/s.
-    fn bursts(count: i64, jitter: impl Fn(i64) -> i64) -> Vec<Travelled> {
+    fn bursts(count: i64, jitter: impl Fn(i64) -> i64) -> Vec<PathPacket> {
         let packet = |i: i64| {
             let sent = i / 10 * 100_000_000;
             let arrived = Some(sent + 50_000_000 + (i % 10 + 1) * 1_000_000 + jitter(i));
@@ -220,7 +220,7 @@ mod tests {
             let (sent, jitter) = (i / 40 * 100_000_000, i * i % 61 * 1000);
             travelled(sent, Some(sent + 50_000_000 + (i % 40 + 1) * 40_000 + jitter))
         };
-        let mut packets: Vec<Travelled> = (0..2000).map(packet).collect();
+        let mut packets: Vec<PathPacket> = (0..2000).map(packet).collect();
         for i in 1..packets.len() {
             packets[i].arrived = packets[i].arrived.max(packets[i - 1].arrived);
         }

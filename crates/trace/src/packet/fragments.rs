@@ -11,7 +11,7 @@ const MAX_PIECES: usize = 256;
 /// How many bytes of the beginning are kept: enough for the headers of several tunnels.
 const HEAD: usize = 512;
 /// The reassembly timeout, nanoseconds (60 s to 120 s in RFC 1122 §3.3.2, 30 s in Linux).
-const PATIENCE: u64 = 30_000_000_000;
+const REASSEMBLY_TIMEOUT: u64 = 30_000_000_000;
 /// The longest packet.
 const MAX_BYTES: usize = 1 << 16;
 
@@ -42,14 +42,14 @@ pub(super) struct Complete {
 
 /// The incomplete packets, oldest first.
 #[derive(Debug, Default)]
-pub(super) struct Fragments {
+pub(super) struct Reassembler {
     partial: Vec<Partial>,
 }
 
-impl Fragments {
+impl Reassembler {
     /// Adds a fragment that passes at `now`. Returns the packet if this was the last missing fragment.
     pub(super) fn add(&mut self, piece: Piece, ends: [[u8; 16]; 2], rest: Rest<'_>, now: u64) -> Option<Complete> {
-        self.partial.retain(|partial| now.saturating_sub(partial.since) <= PATIENCE);
+        self.partial.retain(|partial| now.saturating_sub(partial.since) <= REASSEMBLY_TIMEOUT);
         let key = Key(ends[0], ends[1], piece.of, piece.id);
         let at = self.partial.iter().position(|partial| partial.key == key).unwrap_or_else(|| {
             if self.partial.len() == MAX_PARTIAL {

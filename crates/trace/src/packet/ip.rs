@@ -49,7 +49,7 @@ fn ipv4<'a>(packet: Rest<'a>, into: &mut Packet) -> Next<'a> {
         let piece = (u32::from(u16_at(&header, 4)), usize::from(field & 0x1fff) * 8, field & 0x2000 == 0);
         return fragment(piece, header[9], rest);
     }
-    extended(header[9], rest)
+    skip_extension_headers(header[9], rest)
 }
 
 /// The length in the header. With TSO the network card fills it in; the capture then has zero, and the packet is as long as the
@@ -87,12 +87,12 @@ fn ipv6<'a>(packet: Rest<'a>, into: &mut Packet) -> Next<'a> {
     into.destination.address = packet.array(24)?;
     into.ip_id = None;
     into.ttl = packet.u8(7)?;
-    extended(packet.u8(6)?, packet.with_len(IPV6_LEN + payload).after(IPV6_LEN)?)
+    skip_extension_headers(packet.u8(6)?, packet.with_len(IPV6_LEN + payload).after(IPV6_LEN)?)
 }
 
 /// Skips extension headers. IPv4 has one of them, the authentication header.
 #[inline]
-pub(super) fn extended(mut protocol: u8, mut rest: Rest<'_>) -> Next<'_> {
+pub(super) fn skip_extension_headers(mut protocol: u8, mut rest: Rest<'_>) -> Next<'_> {
     for _ in 0..MAX_EXTENSIONS {
         let len = match protocol {
             HOP_BY_HOP | ROUTING | DESTINATION | MOBILITY | HIP | SHIM6 => (usize::from(rest.u8(1)?) + 1) * 8,

@@ -21,7 +21,7 @@ mod wlan;
 
 use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 
-use fragments::Fragments;
+use fragments::Reassembler;
 use layer::{Found, Layer, Whole};
 pub use left_out::LeftOut;
 use left_out::Tally;
@@ -116,7 +116,7 @@ pub struct Reader {
     packet: Packet,
     /// All packets of a frame that has several.
     several: Vec<Packet>,
-    fragments: Fragments,
+    fragments: Reassembler,
     left_out: Tally,
     /// The time of the last frame that has one, nanoseconds.
     now: u64,
@@ -214,7 +214,7 @@ impl Reader {
                 self.left_out.take_fragments(complete.pieces - 1);
                 let rest = Rest { bytes: &complete.head, original_len: complete.len };
                 let whole = match piece.of {
-                    Whole::Protocol(protocol) => ip::extended(protocol, rest),
+                    Whole::Protocol(protocol) => ip::skip_extension_headers(protocol, rest),
                     Whole::Wlan => Ok((Layer::Wlan, rest)),
                     Whole::Ethernet => Ok((Layer::Ethernet, rest)),
                 };

@@ -105,14 +105,14 @@ fn every_link_layer_leads_to_the_packet() {
 #[test]
 fn ipv6_extension_headers_are_skipped() {
     let v6 = packet(endpoints("[fd00::1]:40000", "[fd00::2]:443"));
-    let mut extended = v6[..40].to_vec();
-    extended.extend([60, 0, 0, 0, 0, 0, 0, 0, 6, 1]); // hop-by-hop, then destination options of 16 bytes
-    extended.extend([0; 14]);
-    extended.extend(&v6[40..]);
-    extended[6] = 0;
+    let mut skip_extension_headers = v6[..40].to_vec();
+    skip_extension_headers.extend([60, 0, 0, 0, 0, 0, 0, 0, 6, 1]); // hop-by-hop, then destination options of 16 bytes
+    skip_extension_headers.extend([0; 14]);
+    skip_extension_headers.extend(&v6[40..]);
+    skip_extension_headers[6] = 0;
     let len = u16::try_from(v6.len() - 40 + 24).unwrap().to_be_bytes();
-    extended[4..6].copy_from_slice(&len);
-    assert_eq!(read_bytes(RAW, &extended, extended.len()), read_bytes(RAW, &v6, v6.len()));
+    skip_extension_headers[4..6].copy_from_slice(&len);
+    assert_eq!(read_bytes(RAW, &skip_extension_headers, skip_extension_headers.len()), read_bytes(RAW, &v6, v6.len()));
 }
 
 #[test]

@@ -13,9 +13,9 @@ use serde::{Deserialize, Serialize};
 use super::clock::Clock;
 use super::disorder::{self, Disorder};
 use super::log::Out;
-use super::pieces::{Pieces, Ruling};
+use super::pieces::{Pieces, TransmissionVerdict};
 use super::ranges::{Delivery, Origin, Range, Ranges, Repeat};
-use super::sighting::Sighting;
+use super::sighting::CapturedSegment;
 use crate::journey::{Departure, Outcome};
 use crate::{Reason, Side, Verdict, Why};
 
@@ -75,7 +75,7 @@ pub(super) struct Receiver {
 impl Receiver {
     /// True if it has not received bytes that passed as `seen`, although no earlier bytes were missing since `complete`: it has
     /// acknowledged other data in the meantime, or has been silent for longer than an ACK may be delayed.
-    fn has_missed(&self, seen: &Sighting, complete: Instant, now: Instant) -> bool {
+    fn has_missed(&self, seen: &CapturedSegment, complete: Instant, now: Instant) -> bool {
         let answer = self.answer();
         let waited = |until: Instant| until.since(seen.at.max(complete));
         let is_due =
@@ -144,7 +144,7 @@ impl Before {
     pub(super) fn on_earlier_data(
         &mut self,
         (start, end): (u64, u64),
-        seen: Sighting,
+        seen: CapturedSegment,
         ranges: &mut Ranges,
         marks: Marks<'_>,
         out: &mut Out<'_>,
@@ -168,7 +168,7 @@ impl Before {
         Earlier::New(origin)
     }
 
-    fn report_late(&mut self, range: (u64, u64), seen: Sighting, out: &mut Out<'_>) {
+    fn report_late(&mut self, range: (u64, u64), seen: CapturedSegment, out: &mut Out<'_>) {
         if let Some(late) = self.reordering.on_arrival(range.0, seen.at) {
             self.latest = self.latest.max(late.late);
             out.report(Side::Before, seen, range, Verdict::Reordered { packets: late.extent, late: late.late });
@@ -177,7 +177,7 @@ impl Before {
 
     /// Whether a packet that fills a hole is late or a retransmission. Originals are sent in the order of their bytes, so a
     /// packet that was sent after an original with later bytes is a retransmission.
-    fn origin(start: u64, seen: Sighting, ranges: &Ranges, marks: Marks<'_>) -> Origin {
+    fn origin(start: u64, seen: CapturedSegment, ranges: &Ranges, marks: Marks<'_>) -> Origin {
         let Some(above) = original_above(start, ranges) else { return Origin::Unclear };
         match marks.clock.order(&seen, &above.first) {
             Some(Ordering::Less) => Origin::Original,
@@ -192,7 +192,7 @@ impl Before {
     fn on_repeat(
         &mut self,
         bytes: (u64, u64),
-        seen: Sighting,
+        seen: CapturedSegment,
         ranges: &mut Ranges,
         marks: Marks<'_>,
         out: &mut Out<'_>,
@@ -200,7 +200,7 @@ impl Before {
         let index = ranges.locate(bytes.0);
         let Some(range) = ranges.at(index) else { return Repeat::Unclear };
         let first = range.first;
-        let copies = |other: &Sighting| marks.clock.is_copy(other, &seen);
+        let copies = |other: &CapturedSegment| marks.clock.is_copy(other, &seen);
         let is_copy = copies(&first) || range.again.iter().any(|again| copies(&again.seen));
         let is_soon = marks.is_too_soon(seen.at.since(range.last_sent().at));
         if is_copy && (marks.equal_means_together() || is_soon) {
@@ -241,7 +241,7 @@ impl Before {
         &mut self,
         index: usize,
         bytes: (u64, u64),
-        seen: Sighting,
+        seen: CapturedSegment,
         ranges: &mut Ranges,
         marks: Marks<'_>,
         out: &mut Out<'_>,
@@ -317,13 +317,13 @@ impl Before {
     pub(super) fn settle(&mut self, range: &Range, clock: &Clock, pieces: &mut Pieces, out: &mut Out<'_>) {
         self.disorder.on_settled(range.place_here);
         let bytes = (range.start, range.end);
-        let stamp = |seen: &Sighting| seen.tsval().map_or(Departure::Unknown, Departure::Stamp);
+        let stamp = |seen: &CapturedSegment| seen.tsval().map_or(Departure::Unknown, Departure::Stamp);
         match range.origin {
             Origin::Original => {
                 out.travelled(Side::Before, range, stamp(&range.first), Outcome::Arrived(range.first.at), false);
             }
             Origin::Repair => {
-                pieces.add(Side::Before, &range.first, bytes, Ruling::Lost(None));
+                pieces.add(Side::Before, &range.first, bytes, TransmissionVerdict::Lost(None));
                 out.travelled(Side::Before, range, Departure::Unknown, Outcome::Lost, false);
             }
             Origin::Overtaken => {
@@ -331,13 +331,13 @@ impl Before {
                 let first = sightings.min_by(|a, b| clock.order(a, b).unwrap_or(Ordering::Equal));
                 if let Some(first) = first {
                     let why = why(clock.between(first.tsval(), range.first.tsval()));
-                    pieces.add(Side::Before, &range.first, bytes, Ruling::Spurious(why));
+                    pieces.add(Side::Before, &range.first, bytes, TransmissionVerdict::Spurious(why));
                     out.travelled(Side::Before, range, stamp(first), Outcome::Arrived(first.at), false);
                 }
             }
             Origin::Acknowledged => {
-                pieces.add(Side::Here, &range.first, bytes, Ruling::Spurious(Why::Unknown));
-                pieces.add(Side::After, &range.first, bytes, Ruling::Spurious(Why::Unknown));
+                pieces.add(Side::Here, &range.first, bytes, TransmissionVerdict::Spurious(Why::Unknown));
+                pieces.add(Side::After, &range.first, bytes, TransmissionVerdict::Spurious(Why::Unknown));
             }
             Origin::Unclear => {}
         }
@@ -369,24 +369,25 @@ pub(super) fn settle_repeats(range: &Range, clock: &Clock, keeps_order: bool, pi
             _ if is_needed => {
                 let by = Some(again.seen.frame);
                 let is_discarded = earlier.is_early() && !keeps_order;
-                let ruling = if is_discarded { Ruling::Discarded(by) } else { Ruling::Lost(by) };
+                let ruling =
+                    if is_discarded { TransmissionVerdict::Discarded(by) } else { TransmissionVerdict::Lost(by) };
                 pieces.add(Side::Here, &earlier, bytes, ruling);
-                pieces.add(Side::Here, &again.seen, bytes, Ruling::Needed);
+                pieces.add(Side::Here, &again.seen, bytes, TransmissionVerdict::Needed);
             }
             Repeat::Waiting => {
-                pieces.add(Side::Here, &earlier, bytes, Ruling::Unknown(Reason::NotAcknowledged));
-                pieces.add(Side::Here, &again.seen, bytes, Ruling::Needed);
+                pieces.add(Side::Here, &earlier, bytes, TransmissionVerdict::Unknown(Reason::NotAcknowledged));
+                pieces.add(Side::Here, &again.seen, bytes, TransmissionVerdict::Needed);
             }
             // It is not known whether the receiver has any of them.
             _ if !range.is_delivered() => {
-                pieces.add(Side::Here, &again.seen, bytes, Ruling::Unknown(Reason::NotAcknowledged));
+                pieces.add(Side::Here, &again.seen, bytes, TransmissionVerdict::Unknown(Reason::NotAcknowledged));
             }
             Repeat::Unclear => {
-                pieces.add(Side::Here, &again.seen, bytes, Ruling::Unknown(Reason::SameHeaders));
+                pieces.add(Side::Here, &again.seen, bytes, TransmissionVerdict::Unknown(Reason::SameHeaders));
             }
             _ => {
                 let why = why(clock.between(range.first.tsval(), again.seen.tsval()));
-                pieces.add(Side::Here, &again.seen, bytes, Ruling::Spurious(why));
+                pieces.add(Side::Here, &again.seen, bytes, TransmissionVerdict::Spurious(why));
             }
         }
         earlier = again.seen;

@@ -6,7 +6,7 @@ use std::cmp::Ordering;
 use reknit_units::{Duration, Instant};
 use serde::{Deserialize, Serialize};
 
-use super::sighting::Sighting;
+use super::sighting::CapturedSegment;
 
 /// This many packets are needed before IP identifications are assumed to be a counter.
 const ENOUGH: u32 = 8;
@@ -31,7 +31,7 @@ pub(crate) struct Clock {
 
 impl Clock {
     /// A packet with new data.
-    pub(super) fn on_new(&mut self, seen: &Sighting) {
+    pub(super) fn on_new(&mut self, seen: &CapturedSegment) {
         if let (Some(last), Some(id)) = (self.last_id, seen.ip_id()) {
             self.steps = self.steps.saturating_add(1);
             let step = id.wrapping_sub(last);
@@ -76,7 +76,7 @@ impl Clock {
 
     /// Which of two packets with data was sent first; none if their headers do not show it. Equal: they were sent within one
     /// tick, or one is a copy of the other.
-    pub(super) fn order(&self, a: &Sighting, b: &Sighting) -> Option<Ordering> {
+    pub(super) fn order(&self, a: &CapturedSegment, b: &CapturedSegment) -> Option<Ordering> {
         // Identifications count single packets, but wrap after 2^16 of them. Some senders, reknit's among them,
         // repeat the first timestamp in a retransmission.
         let is_near = a.frame.abs_diff(b.frame) < NEAR;
@@ -87,7 +87,7 @@ impl Clock {
     }
 
     /// True if `b` has the headers of `a`, so that it is a copy that the network made.
-    pub(super) fn is_copy(&self, a: &Sighting, b: &Sighting) -> bool {
+    pub(super) fn is_copy(&self, a: &CapturedSegment, b: &CapturedSegment) -> bool {
         if a.ip_id().is_some() && self.has_own_ids(a.ip_id()) {
             return a.ip_id() == b.ip_id() && a.tsval() == b.tsval();
         }

@@ -1,8 +1,8 @@
 //! The data of one direction: what happened to it upstream and downstream of the capture point.
 //! Owned by [`super::direction`], from the first data on.
 //!
-//! Called by [`super::direction`]: `on_data` for each packet with data, before [`Known`] advances; `on_ack` for each
-//! acknowledgment of it, after the window and before [`Known`].
+//! Called by [`super::direction`]: `on_data` for each packet with data, before [`SequenceState`] advances; `on_ack` for each
+//! acknowledgment of it, after the window and before [`SequenceState`].
 
 mod holes;
 
@@ -15,15 +15,15 @@ use super::after::{Acknowledgment, After, Settling, View};
 use super::arrival::Arrival;
 use super::before::{Before, Earlier, Marks, settle_repeats};
 use super::clock::Clock;
-use super::known::Known;
+use super::known::SequenceState;
 use super::log::Out;
 use super::pieces::Pieces;
 use super::ranges::{Again, Delivery, Origin, Range, Ranges, Repeat, Repeats};
 use super::round_trip::RoundTrip;
 use super::rounds::Rounds;
 use super::sample::Sample;
-use super::sighting::Sighting;
-use super::standstill::Standstill;
+use super::sighting::CapturedSegment;
+use super::standstill::StallDetector;
 use crate::tally::Tally;
 use crate::{Incident, Passed, Reason, SIDES, Side, Verdict, Why};
 
@@ -58,7 +58,7 @@ pub(crate) struct Data {
     far: RoundTrip,
     pub(crate) before: Before,
     pub(crate) after: After,
-    standstill: Standstill,
+    standstill: StallDetector,
     pieces: Pieces,
     pub(crate) rounds: Rounds,
     pub(crate) sample: Sample,
@@ -70,7 +70,7 @@ impl Data {
     /// The data begins at `start`.
     pub(super) fn new(
         start: u64,
-        known: &Known,
+        known: &SequenceState,
         bound: Option<Duration>,
         now: Instant,
         most_arrivals: Option<usize>,
@@ -95,7 +95,7 @@ impl Data {
             far,
             before: Before::default(),
             after: After::default(),
-            standstill: Standstill::default(),
+            standstill: StallDetector::default(),
             pieces: Pieces::default(),
             rounds: Rounds::default(),
             sample: Sample::default(),
@@ -155,7 +155,7 @@ impl Data {
         self.gaps as f64 / self.packets.max(1) as f64
     }
 
-    fn round_trip(&self, known: &Known) -> Option<Duration> {
+    fn round_trip(&self, known: &SequenceState) -> Option<Duration> {
         Some(self.far.least()? + known.near?)
     }
 
@@ -165,13 +165,13 @@ impl Data {
         (start, end): (u64, u64),
         arrival: &Arrival<'_>,
         is_beyond: bool,
-        known: &Known,
+        known: &SequenceState,
         out: &mut Out<'_>,
     ) {
         let packet = arrival.packet;
         let segment = &packet.segment;
         let tsval = segment.timestamps.map(|(value, _)| value);
-        let mut seen = Sighting::new(arrival.now, arrival.frame, tsval, packet.ip_id);
+        let mut seen = CapturedSegment::new(arrival.now, arrival.frame, tsval, packet.ip_id);
         seen.note(self.is_stale(tsval), self.before.is_early(start));
         if known.acked >= known.highest {
             self.largest_settled = self.largest;
@@ -228,9 +228,9 @@ impl Data {
     fn on_other_data(
         &mut self,
         (start, end): (u64, u64),
-        seen: Sighting,
+        seen: CapturedSegment,
         (is_next, is_beyond): (bool, bool),
-        known: &Known,
+        known: &SequenceState,
         out: &mut Out<'_>,
     ) -> bool {
         let earlier =
@@ -240,7 +240,13 @@ impl Data {
         is_again || matches!(earlier, Earlier::New(Origin::Repair | Origin::Acknowledged))
     }
 
-    fn on_earlier_data(&mut self, bytes: (u64, u64), seen: Sighting, known: &Known, out: &mut Out<'_>) -> Earlier {
+    fn on_earlier_data(
+        &mut self,
+        bytes: (u64, u64),
+        seen: CapturedSegment,
+        known: &SequenceState,
+        out: &mut Out<'_>,
+    ) -> Earlier {
         let index = self.ranges.locate(bytes.0);
         let is_refused = |range: &Range| range.delivery == Delivery::Refused && range.start <= bytes.0;
         if self.ranges.at(index).is_some_and(is_refused) {
@@ -260,10 +266,10 @@ impl Data {
     fn note(
         &mut self,
         (start, end): (u64, u64),
-        seen: Sighting,
+        seen: CapturedSegment,
         earlier: Earlier,
         delivery: Delivery,
-        known: &Known,
+        known: &SequenceState,
         out: &mut Out<'_>,
     ) -> bool {
         let (origin, what) = match earlier {
@@ -303,10 +309,10 @@ impl Data {
     fn note_again(
         &mut self,
         index: usize,
-        seen: Sighting,
+        seen: CapturedSegment,
         what: Option<Repeat>,
         delivery: Delivery,
-        known: &Known,
+        known: &SequenceState,
     ) -> bool {
         let Some(range) = self.ranges.at_mut(index) else { return false };
         if range.delivery == Delivery::Refused {
@@ -332,7 +338,7 @@ impl Data {
 
     /// Bytes that had been acknowledged when they were captured: their first transmission was not captured.
     #[cold]
-    fn note_uncaptured(&mut self, bytes: (u64, u64), seen: Sighting, known: &Known, out: &mut Out<'_>) {
+    fn note_uncaptured(&mut self, bytes: (u64, u64), seen: CapturedSegment, known: &SequenceState, out: &mut Out<'_>) {
         if bytes.0 >= known.unseen_below && seen.at.since(known.acked_at) > DISORDER {
             self.report_uncaptured(bytes, seen, out);
         }
@@ -352,7 +358,7 @@ impl Data {
         blocks: &[(u64, u64)],
         is_bare: bool,
         arrival: &Arrival<'_>,
-        known: &Known,
+        known: &SequenceState,
         out: &mut Out<'_>,
     ) {
         if self.before.on_ack(captured, &self.ranges, arrival.now) && known.acked >= known.unseen_below {
@@ -370,7 +376,7 @@ impl Data {
     }
 
     #[inline]
-    fn on_progress(&mut self, ack: u64, now: Instant, known: &Known, out: &mut Out<'_>) {
+    fn on_progress(&mut self, ack: u64, now: Instant, known: &SequenceState, out: &mut Out<'_>) {
         let is_outstanding = ack < known.highest;
         let stall = self.standstill.on_progress(is_outstanding, self.far.shortest_timeout(), now);
         if let Some(stall) = stall {
@@ -402,7 +408,7 @@ impl Data {
     }
 
     /// Forgets data that was acknowledged long ago: the last step of `on_ack`, and when nothing passes.
-    fn forget(&mut self, now: Instant, known: &Known, out: &mut Out<'_>) {
+    fn forget(&mut self, now: Instant, known: &SequenceState, out: &mut Out<'_>) {
         let memory = ((self.far.smoothed() + known.near.unwrap_or_default()) * 8)
             .max(self.before.latest() * 2)
             .max(self.after.latest() * 2);
@@ -416,7 +422,7 @@ impl Data {
     }
 
     /// Nothing passes for a while: forgets old data and releases memory.
-    pub(super) fn rest(&mut self, now: Instant, known: &Known, out: &mut Out<'_>) {
+    pub(super) fn rest(&mut self, now: Instant, known: &SequenceState, out: &mut Out<'_>) {
         self.forget(now, known, out);
         self.shrink();
     }
@@ -430,7 +436,7 @@ impl Data {
 
     /// Reaches the verdicts on a range that has just been removed. The bytes from `missing_from` to the range never passed.
     #[inline]
-    fn settle(&mut self, (range, missing_from): &(Range, u64), known: &Known, out: &mut Out<'_>) {
+    fn settle(&mut self, (range, missing_from): &(Range, u64), known: &SequenceState, out: &mut Out<'_>) {
         if *missing_from < range.start {
             self.settle_hole((*missing_from, range.start), &range.first, known, out);
         }
@@ -468,7 +474,7 @@ impl Data {
     }
 
     /// The capture ends.
-    pub(super) fn finish(&mut self, known: &Known, out: &mut Out<'_>) {
+    pub(super) fn finish(&mut self, known: &SequenceState, out: &mut Out<'_>) {
         self.on_end(known, out);
         self.report_unrepaired(known, out);
         while let Some(forgotten) = self.ranges.pop_front_if(|_| true) {
@@ -482,7 +488,7 @@ impl Data {
 }
 
 /// Data that was acknowledged so long ago that its packets are forgotten, or that was sent before the capture began.
-fn report_forgotten(range: (u64, u64), seen: Sighting, known: &Known, out: &mut Out<'_>) {
+fn report_forgotten(range: (u64, u64), seen: CapturedSegment, known: &SequenceState, out: &mut Out<'_>) {
     let is_old = range.0 < known.unseen_below;
     let reason = if is_old { Reason::BeforeCapture } else { Reason::Forgotten };
     let is_acked = range.1 <= known.heard;

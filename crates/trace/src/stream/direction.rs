@@ -10,10 +10,10 @@ use super::after::reports_duplicate;
 use super::arrival::Arrival;
 use super::data::Data;
 use super::keep_alive::KeepAlives;
-use super::known::Known;
+use super::known::SequenceState;
 use super::log::{Finding, Out};
 use super::numbers::{Numbers, ORIGIN};
-use super::window::{Closed, Told, Window};
+use super::window::{Closed, Window, WindowUpdate};
 use crate::packet::{Flags, Segment};
 use crate::{Incident, Passed, Side};
 
@@ -33,7 +33,7 @@ pub(crate) struct Offer {
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Direction {
     numbers: Numbers,
-    known: Known,
+    known: SequenceState,
     /// The sequence number of the SYN, or of the byte before the first packet, as in Wireshark.
     first_seq: Option<u32>,
     /// The offset of the first data.
@@ -66,7 +66,7 @@ enum Begins {
     /// It is not known yet what was sent before the capture began, until data up to here is acknowledged.
     Before(u64),
     /// All data that passes now was sent after the capture began.
-    Known,
+    SequenceState,
 }
 
 impl Direction {
@@ -107,22 +107,24 @@ impl Direction {
     fn on_syn(&mut self, segment: &Segment) {
         if self.first_seq.is_some_and(|first| first != segment.seq) && self.data.is_none() {
             // The end starts over with another sequence number.
-            (self.numbers, self.known) =
-                (Numbers::default(), Known { far: self.known.far, near: self.known.near, ..Known::default() });
+            (self.numbers, self.known) = (
+                Numbers::default(),
+                SequenceState { far: self.known.far, near: self.known.near, ..SequenceState::default() },
+            );
         }
         self.first_seq = Some(segment.seq);
         let (sack, timestamps) = (segment.sack_permitted, segment.timestamps.is_some());
         let (window_scale, mss) = (segment.window_scale, segment.mss);
         self.syn = Some(Offer { sack, timestamps, window_scale, mss });
         self.known.may_report = sack;
-        self.begins = Begins::Known;
+        self.begins = Begins::SequenceState;
     }
 
     /// The first packet of this direction.
     fn begin(&mut self, start: u64) {
         (self.known.highest, self.first_offset, self.known.announced) = (start, start, start);
         self.known.acked = self.known.acked.max(start);
-        self.known.unseen_below = if self.begins == Begins::Known { start } else { self.known.acked };
+        self.known.unseen_below = if self.begins == Begins::SequenceState { start } else { self.known.acked };
     }
 
     fn on_data(&mut self, (start, end): (u64, u64), arrival: &Arrival<'_>, out: &mut Out<'_>) {
@@ -130,7 +132,7 @@ impl Direction {
         if is_beyond && self.window.is_closed() {
             self.window.on_probe();
         }
-        if self.begins != Begins::Known {
+        if self.begins != Begins::SequenceState {
             self.on_first_data((start, end));
         }
         let Direction { known, window, bound, first_offset, most_arrivals, .. } = self;
@@ -151,8 +153,8 @@ impl Direction {
     fn on_first_data(&mut self, (start, end): (u64, u64)) {
         match self.begins {
             Begins::NotYet => self.begins = Begins::Before(end),
-            Begins::Before(first) if self.known.acked >= first => self.begins = Begins::Known,
-            Begins::Before(_) | Begins::Known => {}
+            Begins::Before(first) if self.known.acked >= first => self.begins = Begins::SequenceState,
+            Begins::Before(_) | Begins::SequenceState => {}
         }
         if matches!(self.begins, Begins::Before(_)) && start > self.known.highest {
             self.known.unseen_below = self.known.unseen_below.max(start);
@@ -194,7 +196,7 @@ impl Direction {
             self.keep_alives.on_answer();
         }
         if ack > self.numbers.highest() {
-            if !self.numbers.believes(ack) {
+            if !self.numbers.is_plausible_ack(ack) {
                 return;
             }
             self.numbers.reach(ack);
@@ -261,7 +263,7 @@ impl Direction {
         let Arrival { frame, packet, .. } = *arrival;
         let (window, scale) = (arrival.window(), arrival.scale.unwrap_or(0));
         let is_new = ack > self.known.acked;
-        let told = Told { ack, is_new, window, is_zero, raw: packet.segment.window, scale, frame };
+        let told = WindowUpdate { ack, is_new, window, is_zero, raw: packet.segment.window, scale, frame };
         let (opened, withdrawn) = self.window.on_ack(&told, self.known.highest, arrival.now);
         if let Some(closed) = opened {
             self.report_closed(&closed, out);

@@ -36,7 +36,7 @@ pub(super) struct Handshake {
 
 /// What a packet shows about the handshake.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Shows {
+pub(super) enum HandshakeEvidence {
     Nothing,
     /// How long the sender of the packet took to answer.
     Distance(Duration),
@@ -60,12 +60,12 @@ pub(super) struct Failure {
 impl Handshake {
     /// A packet from `end` passes.
     #[inline]
-    pub(super) fn on_packet(&mut self, end: usize, segment: &Segment, frame: u64, now: Instant) -> Shows {
-        if self.state == State::Over { Shows::Nothing } else { self.next(end, segment, frame, now) }
+    pub(super) fn on_packet(&mut self, end: usize, segment: &Segment, frame: u64, now: Instant) -> HandshakeEvidence {
+        if self.state == State::Over { HandshakeEvidence::Nothing } else { self.next(end, segment, frame, now) }
     }
 
     #[cold]
-    fn next(&mut self, end: usize, segment: &Segment, frame: u64, now: Instant) -> Shows {
+    fn next(&mut self, end: usize, segment: &Segment, frame: u64, now: Instant) -> HandshakeEvidence {
         let flags = segment.flags;
         let (is_syn, is_ack) = (flags.has(Flags::SYN), flags.has(Flags::ACK));
         match self.state {
@@ -83,30 +83,30 @@ impl Handshake {
                 self.state = State::SynAck(now);
                 return self.opened(now);
             }
-            State::Syn if is_ack && segment.ack != self.seq.wrapping_add(1) => return Shows::Stray,
+            State::Syn if is_ack && segment.ack != self.seq.wrapping_add(1) => return HandshakeEvidence::Stray,
             State::Syn if flags.has(Flags::RST) => {
                 self.state = State::Over;
-                return Shows::Failed(self.failure(Incident::Refused));
+                return HandshakeEvidence::Failed(self.failure(Incident::Refused));
             }
             State::SynAck(at) if end == self.client && !is_syn && is_ack => {
                 self.state = State::Over;
-                return Shows::Distance(now.since(at));
+                return HandshakeEvidence::Distance(now.since(at));
             }
             // A repeated SYN-ACK: it is not known which one is answered.
             State::SynAck(_) if is_syn => self.state = State::Over,
             _ => self.state = State::Over, // packets are missing
         }
-        Shows::Nothing
+        HandshakeEvidence::Nothing
     }
 
-    fn opened(&self, now: Instant) -> Shows {
+    fn opened(&self, now: Instant) -> HandshakeEvidence {
         let took = now.since(self.began);
         if self.syns == 1 {
-            Shows::Distance(took)
+            HandshakeEvidence::Distance(took)
         } else if took >= MIN_SILENCE {
-            Shows::Failed(self.failure(Incident::SlowOpening))
+            HandshakeEvidence::Failed(self.failure(Incident::SlowOpening))
         } else {
-            Shows::Nothing
+            HandshakeEvidence::Nothing
         }
     }
 

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 /// One direction's sequence numbers and the round trips from its handshake and timestamps.
 #[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
-pub(super) struct Known {
+pub(super) struct SequenceState {
     /// Everything before this is acknowledged, and since when.
     pub(super) acked: u64,
     pub(super) acked_at: Instant,

@@ -5,7 +5,7 @@ use reknit_units::{Duration, Instant};
 
 use super::numbers::ORIGIN;
 use super::ranges::Range;
-use super::sighting::Sighting;
+use super::sighting::CapturedSegment;
 use crate::journey::{Departure, Outcome};
 use crate::{Event, Incident, Journey, Mark, Passed, Side, Verdict};
 
@@ -76,7 +76,7 @@ impl Out<'_> {
     }
 
     /// Reports the verdict on the packet that was seen as `seen`, which carries these bytes.
-    pub(super) fn report(&mut self, side: Side, seen: Sighting, bytes: (u64, u64), verdict: Verdict) {
+    pub(super) fn report(&mut self, side: Side, seen: CapturedSegment, bytes: (u64, u64), verdict: Verdict) {
         self.report_replaced(side, seen, bytes, verdict, None);
     }
 
@@ -84,7 +84,7 @@ impl Out<'_> {
     pub(super) fn report_replaced(
         &mut self,
         side: Side,
-        seen: Sighting,
+        seen: CapturedSegment,
         bytes: (u64, u64),
         verdict: Verdict,
         replaced_by: Option<u64>,

@@ -49,7 +49,7 @@ use copies::{Copies, Seen};
 pub(crate) use data::Data;
 pub(crate) use direction::{Direction, Offer};
 pub(crate) use disorder::Disorder;
-use handshake::{Failure, Handshake, Shows};
+use handshake::{Failure, Handshake, HandshakeEvidence};
 pub(crate) use log::Log;
 use log::{Finding, Out};
 pub use place::{Confidence, Place};
@@ -136,7 +136,7 @@ impl Stream {
         }
         self.ttl[end].get_or_insert(packet.ttl);
         let known = log.events.len();
-        if copy == Seen::New && self.on_handshake(end, packet, frame, now, log) == Shows::Stray {
+        if copy == Seen::New && self.on_handshake(end, packet, frame, now, log) == HandshakeEvidence::Stray {
             return;
         }
         let segment = &packet.segment;
@@ -172,12 +172,19 @@ impl Stream {
 
     /// The handshake shows the distance to each end, or fails. The second step, after `Copies::look`.
     #[inline]
-    fn on_handshake(&mut self, end: usize, packet: &Packet, frame: u64, now: Instant, log: &mut Log) -> Shows {
+    fn on_handshake(
+        &mut self,
+        end: usize,
+        packet: &Packet,
+        frame: u64,
+        now: Instant,
+        log: &mut Log,
+    ) -> HandshakeEvidence {
         let shows = self.handshake.on_packet(end, &packet.segment, frame, now);
         match shows {
-            Shows::Distance(span) => self.note_distance(end, span, true),
-            Shows::Failed(failure) => self.report_failure(&failure, now, log),
-            Shows::Nothing | Shows::Stray => {}
+            HandshakeEvidence::Distance(span) => self.note_distance(end, span, true),
+            HandshakeEvidence::Failed(failure) => self.report_failure(&failure, now, log),
+            HandshakeEvidence::Nothing | HandshakeEvidence::Stray => {}
         }
         shows
     }

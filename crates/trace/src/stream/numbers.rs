@@ -52,7 +52,7 @@ impl Numbers {
     /// True if an acknowledgment beyond everything that was captured is plausible, because the capture missed packets. One far
     /// ahead may belong to an earlier connection between the same ports.
     #[cold]
-    pub(super) fn believes(&mut self, ack: u64) -> bool {
+    pub(super) fn is_plausible_ack(&mut self, ack: u64) -> bool {
         let ahead = ack - self.highest;
         if ahead > LARGEST_WINDOW {
             return false;

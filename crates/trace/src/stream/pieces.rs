@@ -4,12 +4,12 @@
 use serde::{Deserialize, Serialize};
 
 use super::log::Out;
-use super::sighting::Sighting;
+use super::sighting::CapturedSegment;
 use crate::{Reason, Side, Verdict, Why};
 
 /// What is decided about one transmission of a range.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
-pub(super) enum Ruling {
+pub(super) enum TransmissionVerdict {
     /// It was lost. The frame of the transmission that replaced it, if known.
     Lost(Option<u64>),
     /// It arrived, but the receiver did not keep it.
@@ -20,15 +20,15 @@ pub(super) enum Ruling {
     Spurious(Why),
 }
 
-impl Ruling {
+impl TransmissionVerdict {
     /// The piece with the highest weight decides: a retransmission is needed if any part of it was needed.
     const fn weight(self) -> u8 {
         match self {
-            Ruling::Lost(_) => 4,
-            Ruling::Discarded(_) => 3,
-            Ruling::Needed => 2,
-            Ruling::Unknown(_) => 1,
-            Ruling::Spurious(_) => 0,
+            TransmissionVerdict::Lost(_) => 4,
+            TransmissionVerdict::Discarded(_) => 3,
+            TransmissionVerdict::Needed => 2,
+            TransmissionVerdict::Unknown(_) => 1,
+            TransmissionVerdict::Spurious(_) => 0,
         }
     }
 }
@@ -36,9 +36,9 @@ impl Ruling {
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 struct Piece {
     side: Side,
-    seen: Sighting,
+    seen: CapturedSegment,
     bytes: (u64, u64),
-    ruling: Ruling,
+    ruling: TransmissionVerdict,
     /// The range that is being settled is part of this packet.
     is_touched: bool,
 }
@@ -53,7 +53,7 @@ impl Pieces {
     }
 
     /// The verdict on the bytes of one range in the packet that was seen as `seen`.
-    pub(super) fn add(&mut self, side: Side, seen: &Sighting, bytes: (u64, u64), ruling: Ruling) {
+    pub(super) fn add(&mut self, side: Side, seen: &CapturedSegment, bytes: (u64, u64), ruling: TransmissionVerdict) {
         let is_same = |piece: &&mut Piece| piece.seen.frame == seen.frame && piece.side == side;
         let Some(piece) = self.0.iter_mut().find(is_same) else {
             self.0.push(Piece { side, seen: *seen, bytes, ruling, is_touched: true });
@@ -97,11 +97,11 @@ impl Pieces {
 
 fn report(piece: &Piece, out: &mut Out<'_>) {
     let (verdict, replaced_by) = match piece.ruling {
-        Ruling::Lost(by) => (Verdict::Lost, by),
-        Ruling::Discarded(by) => (Verdict::Discarded, by),
-        Ruling::Unknown(reason) => (Verdict::Unknown(reason), None),
-        Ruling::Spurious(why) => (Verdict::Spurious(why), None),
-        Ruling::Needed => return,
+        TransmissionVerdict::Lost(by) => (Verdict::Lost, by),
+        TransmissionVerdict::Discarded(by) => (Verdict::Discarded, by),
+        TransmissionVerdict::Unknown(reason) => (Verdict::Unknown(reason), None),
+        TransmissionVerdict::Spurious(why) => (Verdict::Spurious(why), None),
+        TransmissionVerdict::Needed => return,
     };
     out.report_replaced(piece.side, piece.seen, piece.bytes, verdict, replaced_by);
 }

@@ -8,7 +8,7 @@ use reknit_units::Instant;
 use serde::{Deserialize, Serialize};
 
 use super::disorder;
-use super::sighting::Sighting;
+use super::sighting::CapturedSegment;
 
 /// The kind of a further packet with the same bytes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
@@ -37,7 +37,7 @@ impl Repeat {
 /// A further sighting of bytes that had passed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub(super) struct Again {
-    pub(super) seen: Sighting,
+    pub(super) seen: CapturedSegment,
     pub(super) why: crate::Why,
     pub(super) what: Repeat,
 }
@@ -107,7 +107,7 @@ pub(super) enum Delivery {
 pub(super) struct Range {
     pub(super) start: u64,
     pub(super) end: u64,
-    pub(super) first: Sighting,
+    pub(super) first: CapturedSegment,
     /// The offset of the range in its packet: ranges of one packet keep their order.
     pub(super) within: u32,
     pub(super) origin: Origin,
@@ -127,7 +127,7 @@ impl Range {
     #[inline]
     pub(super) fn new(
         (start, end): (u64, u64),
-        first: Sighting,
+        first: CapturedSegment,
         within: u32,
         origin: Origin,
         delivery: Delivery,
@@ -154,7 +154,7 @@ impl Range {
         self.first.frame << 16 | u64::from((self.within / STEP).min(0xffff))
     }
 
-    pub(super) fn last_sent(&self) -> Sighting {
+    pub(super) fn last_sent(&self) -> CapturedSegment {
         self.again.last().map_or(self.first, |again| again.seen)
     }
 

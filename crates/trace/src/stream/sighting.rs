@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 /// A packet that carried some bytes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
-pub(super) struct Sighting {
+pub(super) struct CapturedSegment {
     pub(super) at: Instant,
     /// The packet's number in the file.
     pub(super) frame: u64,
@@ -20,10 +20,10 @@ const HAS_IP_ID: u8 = 2;
 const IS_STALE: u8 = 4;
 const IS_EARLY: u8 = 8;
 
-impl Sighting {
-    pub(super) fn new(at: Instant, frame: u64, tsval: Option<u32>, ip_id: Option<u16>) -> Sighting {
+impl CapturedSegment {
+    pub(super) fn new(at: Instant, frame: u64, tsval: Option<u32>, ip_id: Option<u16>) -> CapturedSegment {
         let bits = if tsval.is_some() { HAS_TSVAL } else { 0 } | if ip_id.is_some() { HAS_IP_ID } else { 0 };
-        Sighting { at, frame, tsval: tsval.unwrap_or_default(), ip_id: ip_id.unwrap_or_default(), bits }
+        CapturedSegment { at, frame, tsval: tsval.unwrap_or_default(), ip_id: ip_id.unwrap_or_default(), bits }
     }
 
     pub(super) fn tsval(&self) -> Option<u32> {

@@ -10,7 +10,7 @@ const MIN_SILENCE: Duration = Duration::from_secs(1);
 
 /// Follows the progress of one direction.
 #[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
-pub(super) struct Standstill {
+pub(super) struct StallDetector {
     /// Since when data is outstanding without progress; none if nothing is outstanding.
     since: Option<Instant>,
     retransmissions: u32,
@@ -30,12 +30,12 @@ pub(super) struct Stall {
     pub(super) at: Instant,
 }
 
-impl Standstill {
+impl StallDetector {
     /// A packet with data that is not acknowledged.
     #[inline]
     pub(super) fn on_sent(&mut self, frame: u64, now: Instant) {
         if self.since.is_none() {
-            *self = Standstill { since: Some(now), frame, at: now, ..Standstill::default() };
+            *self = StallDetector { since: Some(now), frame, at: now, ..StallDetector::default() };
         }
     }
 
@@ -65,7 +65,7 @@ impl Standstill {
     /// The connection or the capture ends.
     pub(super) fn finish(&mut self, timeout: Duration, now: Instant) -> Option<Stall> {
         let stall = self.stall(timeout, now);
-        *self = Standstill::default();
+        *self = StallDetector::default();
         stall
     }
 
@@ -73,7 +73,7 @@ impl Standstill {
     fn stall(&self, timeout: Duration, now: Instant) -> Option<Stall> {
         let lasted = now.since(self.since?);
         let least = if self.retransmissions > 0 { timeout } else { timeout.max(MIN_SILENCE) };
-        let Standstill { retransmissions, frame, at, .. } = *self;
+        let StallDetector { retransmissions, frame, at, .. } = *self;
         (lasted >= least && !self.is_window).then_some(Stall { lasted, retransmissions, frame, at })
     }
 }

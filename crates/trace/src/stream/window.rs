@@ -47,7 +47,7 @@ pub(crate) struct Window {
 
 /// The window fields of an acknowledgment.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Told {
+pub(super) struct WindowUpdate {
     pub(super) ack: u64,
     /// It acknowledges more than the one before.
     pub(super) is_new: bool,
@@ -84,7 +84,7 @@ impl Window {
 
     /// An acknowledgment that `follow` did not process; `highest`: the end of the data that was sent. Returns the closure of the
     /// window that it ends, and the edge of the window if it shrinks the window.
-    pub(super) fn on_ack(&mut self, told: &Told, highest: u64, now: Instant) -> (Option<Closed>, Option<u64>) {
+    pub(super) fn on_ack(&mut self, told: &WindowUpdate, highest: u64, now: Instant) -> (Option<Closed>, Option<u64>) {
         let mut edge = told.window.filter(|_| !self.is_void).map(|window| told.ack + u64::from(window));
         let mut withdrawn = None;
         if let (Some(old), Some(new)) = (self.edge, edge)
@@ -115,7 +115,7 @@ impl Window {
     }
 
     #[cold]
-    fn change(&mut self, told: &Told, highest: u64, now: Instant) -> Option<Closed> {
+    fn change(&mut self, told: &WindowUpdate, highest: u64, now: Instant) -> Option<Closed> {
         if self.is_void {
             return None;
         }
@@ -207,8 +207,16 @@ mod tests {
         Instant::ZERO + Duration::from_millis(ms)
     }
 
-    fn told(ack: u64, window: u32) -> Told {
-        Told { ack, is_new: true, window: Some(window), is_zero: window == 0, raw: window as u16, scale: 0, frame: ack }
+    fn told(ack: u64, window: u32) -> WindowUpdate {
+        WindowUpdate {
+            ack,
+            is_new: true,
+            window: Some(window),
+            is_zero: window == 0,
+            raw: window as u16,
+            scale: 0,
+            frame: ack,
+        }
     }
 
     #[test]

@@ -22,7 +22,7 @@
 //! **Status.** Partial: both sources say only that a receiver may wait 20 ms before its second duplicate ACK. When the
 //! withheld ones are sent and what they report decides whether the sender retransmits.
 
-use reknit_tcp::seams::{AckAction, AckPolicy, Arrival, Disclosure, Plugin, RxFacts, TimedAck};
+use reknit_tcp::seams::{AckAction, AckPolicy, Arrival, PiggybackLimit, Plugin, RxFacts, TimedAck};
 use reknit_tcp::seq::Offset;
 use reknit_units::{Duration, Instant};
 use schemars::JsonSchema;
@@ -133,8 +133,8 @@ impl AckPolicy for HeldDuplicates {
         Some(TimedAck { ack: self.rcv_nxt, sack: true })
     }
 
-    fn disclosure(&self) -> Disclosure {
-        Disclosure { ack: Offset::MAX, sack: !self.hidden }
+    fn disclosure(&self) -> PiggybackLimit {
+        PiggybackLimit { ack: Offset::MAX, sack: !self.hidden }
     }
 }
 

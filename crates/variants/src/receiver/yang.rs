@@ -35,7 +35,7 @@
 //! **Status.** Partial: the thesis gives every rule, but not the initial threshold, the number of strides kept, the gain,
 //! and the least time without arrivals. The first two change the loss while learning, the others hardly anything.
 
-use reknit_tcp::seams::{AckAction, AckPolicy, Arrival, Disclosure, Plugin, RxFacts, TimedAck};
+use reknit_tcp::seams::{AckAction, AckPolicy, Arrival, PiggybackLimit, Plugin, RxFacts, TimedAck};
 use reknit_tcp::seq::Offset;
 use reknit_units::{Bytes, Duration, Instant, Segments};
 use schemars::JsonSchema;
@@ -424,9 +424,9 @@ impl AckPolicy for Yang {
         None
     }
 
-    fn disclosure(&self) -> Disclosure {
+    fn disclosure(&self) -> PiggybackLimit {
         let ack = if self.queue.is_empty() { Offset::MAX } else { self.told };
-        Disclosure { ack, sack: !self.hidden }
+        PiggybackLimit { ack, sack: !self.hidden }
     }
 }
 

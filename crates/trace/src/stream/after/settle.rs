@@ -6,9 +6,9 @@ use std::cmp::Ordering;
 
 use reknit_units::Duration;
 
-use super::super::known::Known;
+use super::super::known::SequenceState;
 use super::super::log::Out;
-use super::super::pieces::{Pieces, Ruling};
+use super::super::pieces::{Pieces, TransmissionVerdict};
 use super::super::ranges::{Delivery, Range};
 use super::super::round_trip::RoundTrip;
 use super::After;
@@ -25,7 +25,7 @@ const MAX_WRONG: f64 = 0.01;
 /// What is known when a range is settled.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::stream) struct Settling<'a> {
-    pub(in crate::stream) known: &'a Known,
+    pub(in crate::stream) known: &'a SequenceState,
     /// The share of packets that the capture missed.
     pub(in crate::stream) loss: f64,
     pub(in crate::stream) round_trip: &'a RoundTrip,
@@ -59,7 +59,7 @@ impl After {
         let bytes = (range.start, range.end);
         match range.delivery {
             Delivery::Open | Delivery::Missing if range.is_retransmitted() && !self.is_unanswered => {
-                pieces.add(Side::After, &range.first, bytes, Ruling::Unknown(Reason::CaptureEnds));
+                pieces.add(Side::After, &range.first, bytes, TransmissionVerdict::Unknown(Reason::CaptureEnds));
             }
             Delivery::Open | Delivery::Missing | Delivery::Refused => {}
             Delivery::Likely { by, by_echo } => self.settle_replaced(range, usize::from(by), by_echo, with, pieces),
@@ -81,7 +81,7 @@ impl After {
         let bytes = (range.start, range.end);
         let brought = range.again.get(by - 1);
         if let Some(again) = brought {
-            pieces.add(Side::After, &again.seen, bytes, Ruling::Needed);
+            pieces.add(Side::After, &again.seen, bytes, TransmissionVerdict::Needed);
         }
         rule_spurious(range, by, pieces);
         // Without a bound, the shortest round trip so far is the best estimate.
@@ -95,15 +95,15 @@ impl After {
             (!by_echo && self.may_lack_reports(loss)).then_some(Reason::CaptureLoss)
         };
         if let Some(reason) = unknown {
-            pieces.add(Side::After, &range.first, bytes, Ruling::Unknown(reason));
+            pieces.add(Side::After, &range.first, bytes, TransmissionVerdict::Unknown(reason));
             return;
         }
         self.lost += 1;
         let replaced_by = brought.map(|again| again.seen.frame);
-        pieces.add(Side::After, &range.first, bytes, Ruling::Lost(replaced_by));
+        pieces.add(Side::After, &range.first, bytes, TransmissionVerdict::Lost(replaced_by));
         let before = range.again.iter().take(by - 1);
         for again in before.filter(|again| again.what.is_sent_again()) {
-            pieces.add(Side::After, &again.seen, bytes, Ruling::Lost(replaced_by));
+            pieces.add(Side::After, &again.seen, bytes, TransmissionVerdict::Lost(replaced_by));
         }
     }
 
@@ -158,6 +158,6 @@ fn settle_late(range: &Range, (packets, late): (u32, Duration), loss: f64, out: 
 /// All retransmissions after transmission `by`, which arrived, were not needed.
 fn rule_spurious(range: &Range, by: usize, pieces: &mut Pieces) {
     for again in range.again.iter().skip(by).filter(|again| again.what.is_sent_again()) {
-        pieces.add(Side::After, &again.seen, (range.start, range.end), Ruling::Spurious(again.why));
+        pieces.add(Side::After, &again.seen, (range.start, range.end), TransmissionVerdict::Spurious(again.why));
     }
 }

@@ -3,10 +3,10 @@
 
 use reknit_units::{Duration, Instant};
 
-use super::super::known::Known;
+use super::super::known::SequenceState;
 use super::super::log::{Finding, Out};
 use super::super::ranges::{Delivery, Range};
-use super::super::sighting::Sighting;
+use super::super::sighting::CapturedSegment;
 use super::super::standstill::Stall;
 use super::Data;
 use crate::{Incident, Reason, Side, Verdict};
@@ -17,7 +17,7 @@ const MIN_SILENCE: Duration = Duration::from_secs(1);
 const MIN_FULL: u32 = 536;
 
 impl Data {
-    pub(super) fn report_uncaptured(&mut self, bytes: (u64, u64), seen: Sighting, out: &mut Out<'_>) {
+    pub(super) fn report_uncaptured(&mut self, bytes: (u64, u64), seen: CapturedSegment, out: &mut Out<'_>) {
         self.missed += bytes.1 - bytes.0;
         let what = Incident::NotCaptured;
         let (frame, at, lasted) = (seen.frame, seen.at, Duration::ZERO);
@@ -40,7 +40,13 @@ impl Data {
 
     /// Bytes that never passed: if they are acknowledged, the capture missed them. Called at the start of `Data::settle`.
     #[cold]
-    pub(super) fn settle_hole(&mut self, (from, to): (u64, u64), above: &Sighting, known: &Known, out: &mut Out<'_>) {
+    pub(super) fn settle_hole(
+        &mut self,
+        (from, to): (u64, u64),
+        above: &CapturedSegment,
+        known: &SequenceState,
+        out: &mut Out<'_>,
+    ) {
         let from = from.max(known.unseen_below);
         let acked = to.min(known.acked);
         if from < acked {
@@ -53,7 +59,14 @@ impl Data {
     }
 
     /// A hole that was never filled.
-    fn report_unfilled(&self, side: Side, bytes: (u64, u64), seen: &Sighting, since: Instant, out: &mut Out<'_>) {
+    fn report_unfilled(
+        &self,
+        side: Side,
+        bytes: (u64, u64),
+        seen: &CapturedSegment,
+        since: Instant,
+        out: &mut Out<'_>,
+    ) {
         let lasted = out.now.since(since);
         if lasted < MIN_SILENCE.max(self.far.smoothed() * 4) {
             out.report(side, *seen, bytes, Verdict::Unknown(Reason::CaptureEnds));
@@ -67,7 +80,7 @@ impl Data {
     }
 
     /// The capture ends or the connection is reset: outstanding data was not answered. Called before `finish`.
-    pub(in crate::stream) fn on_end(&mut self, known: &Known, out: &mut Out<'_>) {
+    pub(in crate::stream) fn on_end(&mut self, known: &SequenceState, out: &mut Out<'_>) {
         let Some(stall) = self.standstill.finish(self.far.shortest_timeout().max(MIN_SILENCE), out.now) else {
             return;
         };
@@ -88,23 +101,23 @@ impl Data {
         end: u64,
         frame: u64,
         since: Instant,
-        known: &Known,
+        known: &SequenceState,
         out: &mut Out<'_>,
     ) {
         let from = self.ranges.end().max(known.highest);
-        self.settle_hole((from, end), &Sighting::new(since, frame, None, None), known, out);
+        self.settle_hole((from, end), &CapturedSegment::new(since, frame, None, None), known, out);
     }
 
     /// Packets that passed but did not arrive and were never sent again. Called by `Data::finish` before the last ranges are
     /// settled.
-    pub(super) fn report_unrepaired(&self, known: &Known, out: &mut Out<'_>) {
+    pub(super) fn report_unrepaired(&self, known: &SequenceState, out: &mut Out<'_>) {
         let Some((since, to)) = self.after.waiting() else { return };
         let is_unrepaired = |range: &&Range| {
             matches!(range.delivery, Delivery::Open | Delivery::Missing)
                 && !range.is_retransmitted()
                 && range.start < to
         };
-        let mut holes: Vec<(Sighting, (u64, u64))> = Vec::new();
+        let mut holes: Vec<(CapturedSegment, (u64, u64))> = Vec::new();
         for range in self.ranges.from(known.acked).take_while(|range| range.start < to).filter(is_unrepaired) {
             match holes.last_mut() {
                 Some((_, bytes)) if bytes.1 == range.start => bytes.1 = range.end,
