@@ -1,7 +1,7 @@
 //! The computations of the command `reknit` and of the Python package: the same options and seed give the same numbers
 //! in both.
 //!
-//! An [`PreparedComparison`] is made from [`CompareOptions`]: it loads the path, finds the variants and lists the simulations
+//! A [`PreparedComparison`] is made from [`CompareOptions`]: it loads the path, finds the variants and lists the simulations
 //! to run. The caller runs them ([`PreparedComparison::run`]) and gets a [`Comparison`], which is also the JSON document.
 //! [`simulate()`] runs a single simulation with its time series. [`catalogue`] lists the variants as data, and
 //! [`about`] describes them as text; [`path_report`] reports what a path does to a train of packets.
