@@ -19,6 +19,9 @@ const PARSED: [&str; 6] = ["emulate", "papers", "testbed", "watch", "--live", "-
 /// Options that make a run short: they replace those of the example, or are added.
 const SHORT: [(&str, &str); 4] = [("duration", "1s"), ("seeds", "1"), ("paths", "1"), ("draws", "1")];
 
+/// What selects the connection of the generated capture: replaces the values of an example.
+const SELECTED: [(&str, &str); 4] = [("stream", "0"), ("host", "0.0.0.0/0"), ("port", "5001"), ("from", "0 s")];
+
 const VARIANT: &str = "name = \"mine\"\nbase = \"rack\"\n";
 const SCENARIO: &str = "path = \"two-paths-50ms\"\nvariants = [\"sack\", \"rack\"]\nseeds = 1\nduration = \"1 s\"\n";
 const AXES: &str = "[axes]\nloss = [0, \"1 %\"]\n";
@@ -133,12 +136,16 @@ fn shortened(words: &[String]) -> Vec<String> {
     let ours = command.find_subcommand(&words[0]).unwrap();
     let has = |name: &str| ours.get_arguments().any(|argument| argument.get_long() == Some(name));
     let mut changed: Vec<String> = words.to_vec();
-    for (name, value) in SHORT.into_iter().filter(|(name, _)| has(name)).chain([("stream", "0")]) {
+    for (name, value) in SHORT.into_iter().filter(|(name, _)| has(name)) {
         let at = changed.iter().position(|word| *word == format!("--{name}"));
         match at {
             Some(at) => value.clone_into(&mut changed[at + 1]),
-            None if name == "stream" => {}
             None => changed.extend([format!("--{name}"), value.to_owned()]),
+        }
+    }
+    for (name, value) in SELECTED {
+        if let Some(at) = changed.iter().position(|word| *word == format!("--{name}")) {
+            value.clone_into(&mut changed[at + 1]);
         }
     }
     changed
