@@ -41,7 +41,7 @@ def test_the_guides_run(guide: str, runs: int, tmp_path: Path, monkeypatch: pyte
             assert kind == "sh", f"{kind}: nobody runs that"  # needs a capture
     assert ran == runs
     if guide == "compare":
-        assert {"rates.png", "window.png", "runs", "late-runs"} <= {file.name for file in tmp_path.iterdir()}
+        assert {"rates.png", "window.png", "runs", "delay-runs"} <= {file.name for file in tmp_path.iterdir()}
 
 
 def test_the_documented_sweep_is_one(tmp_path: Path) -> None:

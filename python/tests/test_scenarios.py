@@ -150,7 +150,7 @@ def test_a_variant_may_be_a_mapping(tmp_path: Path) -> None:
 
 
 WRONG: list[tuple[dict[str, Any], str]] = [
-    ({"scenario": {**MAPPING, "speed": 1}}, "scenario: speed: unknown key; allowed are description"),
+    ({"scenario": {**MAPPING, "speed": 1}}, "scenario: speed: unknown key; did you mean `seeds`?"),
     ({"scenario": {**MAPPING, "duration": 0}}, "scenario: duration: must be more than 0"),
     ({"scenario": {"path": "moon"}}, "scenario: path: moon: unknown path"),
     (

@@ -197,7 +197,7 @@ def test_wrong_points_are_refused_before_anything_runs() -> None:
                 {"variant": ["sack"], "speed": [1]},
                 "scenario: axes.speed: unknown key; these can vary: variant",
             ),
-            (SCENARIO, {"loss": [0.1]}, "scenario: variant: missing"),
+            (SCENARIO, {"loss": [0.1]}, "scenario: `variants` is missing"),
             (SCENARIO, {"variant": []}, "axes.variant: must be a list"),
             (SCENARIO, {"variant": "sack"}, "axes.variant: must be a list"),
             (SCENARIO, {"variant": ["sack"], "tcp.mss": [7]}, "two-paths-50ms: tcp.mss = 7: must be from"),

@@ -125,8 +125,8 @@ def table(args: argparse.Namespace) -> None:
 
 On {paths} random paths of up to {args.rate:.0f} Mbit/s (`reknit matrix --seed 301 --paths 48 --write DIR`), four
 senders transferred data to a Linux kernel, live, for {args.duration} with {args.seeds} seeds each. The captures of the
-kernel's CUBIC and BBR with the first seed, at the sender and at the receiver, were replayed with the models of all four senders
-({senders}), {args.draws} draws each, also where `reknit replay` refuses to compare (`--anyway`).
+kernel's CUBIC and BBR with the first seed, at the sender and at the receiver, were replayed with the models of all
+four senders ({senders}), {args.draws} draws each, also where `reknit replay` refuses to compare (`--anyway`).
 
 *tau* is Kendall's, between the live ranking and the replayed one; senders within 5 % of each other count as equal. The
 best sender is *named* if the replay's best is live within 5 % of the best. *Reproduced*: `reknit replay` says that the

@@ -176,7 +176,7 @@ fn packets_that_are_cut_off() {
                 records.records.iter().zip(&whole.records).any(|((_, cut), (_, whole))| cut.len() < whole.len());
             let (analysis, _) = records.analyze(None);
             assert_eq!(
-                analysis.warnings.iter().any(|warning| warning.contains("cut")),
+                analysis.warnings.iter().any(|warning| warning.contains("truncated")),
                 is_cut,
                 "{:?}",
                 analysis.warnings

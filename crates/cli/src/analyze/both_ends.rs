@@ -69,7 +69,7 @@ fn write_path(matched: &Matched, to: &Path) -> Result<(), Failure> {
 fn text(report: &BothEnds, screen: Screen) -> String {
     let [first, second] = report.captures.each_ref().map(|capture| visible(&capture.file));
     let flows = how_many(report.flows.len() as u64, "flow");
-    let mut text = screen.heading(&format!("{first} and {second}: {flows} passed both points of capture")) + "\n\n";
+    let mut text = screen.heading(&format!("{first} and {second}: {flows} captured at both points")) + "\n\n";
     // The flow with the most bytes is what matters, unless nothing happened to it.
     let Some(worst) = report.flows.first() else { return text };
     let lines = [("what", what(worst)), ("path", path(worst)), ("clocks", clocks(report))];

@@ -82,7 +82,7 @@ impl Matched {
     /// # Errors
     /// If the captures do not show its delay, or have too few packets.
     pub fn path(&self, rate: Option<Rate>) -> Result<MeasuredPath, String> {
-        let flow = self.flows.first().ok_or("no packet passed both points of capture")?;
+        let flow = self.flows.first().ok_or("no packet was captured at both points")?;
         flow.path(&self.captures, &self.clock, rate)
     }
 }

@@ -1,7 +1,7 @@
 //! # reknit
 //!
 //! This project's own algorithm. On 84 random paths that lose packets only in queues, its goodput is 97.7 % of the
-//! oracle's on average (`study/results/reknit.md`). It responds to losses as CUBIC or Reno does.
+//! oracle's on average. It responds to losses as CUBIC or Reno does.
 //!
 //! **What it changes.** A segment is retransmitted if it has been missing for longer than late segments usually take on
 //! this path, which the sender learns. The window is reduced at once only if most of the recent retransmissions were
