@@ -1,5 +1,6 @@
 //! Segments that belong to no socket: RSTs, SYN cookies, and acknowledgments in TIME-WAIT. Queued by `stack/input.rs`,
 //! `opening.rs` and `forwarding.rs` as segments arrive; [`crate::Stack::poll`] sends them before those of sockets.
+//! Owned by [`crate::Stack`].
 
 use std::collections::VecDeque;
 

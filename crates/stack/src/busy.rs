@@ -1,5 +1,6 @@
 //! How long a socket had something to send, and what limited its rate: `tcpi_busy_time`, `tcpi_rwnd_limited` and
 //! `tcpi_sndbuf_limited` of Linux. Updated by `Stack::settle`, each time that the socket has sent all it can.
+//! A part of each socket.
 
 use reknit_tcp::SendLimit;
 use reknit_units::{Duration, Instant};

@@ -1,4 +1,4 @@
-//! The counters of a stack. The files of `stack/` count as they process packets.
+//! The counters of a stack. The files of `stack/` count as they process packets. Owned by [`crate::Stack`].
 
 use crate::undelivered::Undelivered;
 

@@ -1,5 +1,5 @@
 //! Events for the application, in the order in which they happened. Queued as packets and timers are processed and as
-//! `Stack::settle` runs; taken by [`crate::Stack::next_event`].
+//! `Stack::settle` runs; taken by [`crate::Stack::next_event`]. Owned by [`crate::Stack`].
 
 use std::collections::VecDeque;
 

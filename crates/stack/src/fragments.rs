@@ -1,5 +1,5 @@
 //! Reassembly of fragments (RFC 1122 §3.3.2, RFC 8200 §4.5). Called by `stack/datagrams.rs` for each arriving fragment, and by
-//! timers for packets that stay incomplete.
+//! timers for packets that stay incomplete. Owned by [`crate::Stack`].
 //!
 //! Any host can send fragments that never become packets, so everything is bounded: the time, the bytes, the fragments of a
 //! packet. A packet whose fragments overlap is dropped (RFC 5722): an attacker could use overlaps to hide what a packet contains.

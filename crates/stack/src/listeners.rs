@@ -1,5 +1,5 @@
 //! Listeners: whether and how a SYN is answered, and the queues before `accept`. Called in `stack/opening.rs` as a SYN or the
-//! answer to a cookie arrives, and in `stack/settle.rs` as a handshake completes or fails.
+//! answer to a cookie arrives, and in `stack/settle.rs` as a handshake completes or fails. Owned by [`crate::Stack`].
 
 use std::collections::{BTreeMap, VecDeque};
 use std::net::{IpAddr, SocketAddr};

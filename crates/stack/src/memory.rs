@@ -1,4 +1,4 @@
-//! The memory of all connections together, and how much of it each may have.
+//! The memory of all connections together, and how much of it each may have. Owned by [`crate::sockets`].
 //!
 //! While there is enough, buffers are as large as their options say. When three quarters are in use, a connection gets no more
 //! than its share of all; when everything is, no more than it needs to go on. Memory that is in use is not taken away, but

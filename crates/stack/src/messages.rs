@@ -1,5 +1,5 @@
 //! ICMP messages that wait to be sent, and the limits on them. Queued in `stack/datagrams.rs` as packets arrive and fragments
-//! expire; `Stack::poll_other` sends them before UDP datagrams.
+//! expire; `Stack::poll_other` sends them before UDP datagrams. Owned by [`crate::Stack`].
 
 use std::collections::VecDeque;
 use std::net::IpAddr;

@@ -1,5 +1,5 @@
-//! Options of a stack, of a listener and of a socket. Read as a socket or listener is opened; [`Prepared`] is made once for
-//! consecutive sockets with the same options.
+//! Options of a stack, which it keeps, and of a listener or a socket, which belong to the application and are read as it is
+//! opened: the stack keeps what it needs of them in [`Prepared`], made once for consecutive sockets with the same options.
 
 use std::net::IpAddr;
 use std::sync::Arc;

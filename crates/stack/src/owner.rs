@@ -1,5 +1,6 @@
 //! Who uses a socket, and which events its owner waits for. Changed by the owner's calls (`socket/calls.rs`); checked when
 //! the socket notifies its owner (`Socket::notify`), which is the last step of `Stack::settle`.
+//! A part of each socket.
 
 use reknit_units::Instant;
 

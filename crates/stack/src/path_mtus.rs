@@ -1,5 +1,5 @@
 //! The path MTU to each peer, if it is known. Set by `Stack::remember` when a connection has learned it, read when a connection
-//! starts.
+//! starts. Owned by [`crate::Stack`].
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;

@@ -1,4 +1,5 @@
 //! Ephemeral ports that an off-path attacker cannot guess (RFC 6056). Chosen as an application connects, or binds to port 0.
+//! Owned by [`crate::Stack`].
 
 use crate::flow::{Flow, Purpose, Secret};
 

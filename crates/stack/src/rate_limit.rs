@@ -1,4 +1,5 @@
 //! A rate limit for answers that any host can trigger: RSTs, ACKs in TIME-WAIT, and ICMP messages. Asked before each is queued.
+//! Owned by `answers` and `messages`.
 
 use reknit_units::{Duration, Instant};
 

@@ -1,5 +1,6 @@
 //! Connections that peers ask for in forwarding mode: the program decides before anything is answered. `add` is called as a
 //! SYN without a socket or listener arrives, `cancel` as a RST does, `next` and `take` by the application.
+//! Owned by [`crate::Stack`].
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;

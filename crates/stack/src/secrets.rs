@@ -1,5 +1,5 @@
 //! The secrets of a host and what is derived from them: initial sequence numbers, cookies, hashes of flows. Used as a connection
-//! starts and as a cookie is made or checked.
+//! starts and as a cookie is made or checked. Owned by [`crate::Stack`].
 
 use reknit_tcp::segment::Segment;
 use reknit_tcp::{Identity, IsnKey, SeqNum};

@@ -1,6 +1,7 @@
 //! Path MTU discovery of a connection: reports of routers, with the checks of RFC 5927, black holes that drop such reports, and
 //! probes of larger segments (RFC 4821 §7), because the path may have changed or failed only for a while. Called by
 //! `socket/mod.rs` after the connection has processed a segment or a timeout, and for an ICMP message.
+//! A part of each socket.
 
 use reknit_tcp::{Connection, SeqNum};
 use reknit_units::{Bytes, Duration, Instant};

@@ -1,5 +1,5 @@
 //! The order in which sockets send. A socket is queued when a packet, a timer or its application wakes it; `Sockets::poll` serves
-//! the first one.
+//! the first one. Owned by [`crate::sockets`].
 
 use std::collections::VecDeque;
 

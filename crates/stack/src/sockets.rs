@@ -1,5 +1,5 @@
 //! All sockets, with their timers, the buffers that they share, and the queue of those that have something to send. The
-//! files of `stack/` call it for each packet, timer and call of an application.
+//! files of `stack/` call it for each packet, timer and call of an application. Owned by [`crate::Stack`].
 //!
 //! Prefetches the state of several connections before their segments are processed. With many connections, the state of most
 //! of them is not in the cache. If segments are processed one by one, the processor waits for memory several times for each:

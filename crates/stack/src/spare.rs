@@ -1,5 +1,5 @@
 //! Sockets that are no longer needed and are removed when the stack is at its limit. Added as a socket enters TIME-WAIT or
-//! FIN-WAIT-2 without an owner; asked before a socket is opened.
+//! FIN-WAIT-2 without an owner; asked before a socket is opened. Owned by [`crate::sockets`].
 
 use std::collections::VecDeque;
 

@@ -1,5 +1,6 @@
 //! UDP sockets: what they are bound to, and the datagrams that wait in them. Called by `stack/datagrams.rs`: `deliver` as a
 //! datagram arrives, `poll` when a packet may be sent, the rest by calls of the application.
+//! Owned by [`crate::Stack`].
 
 use std::collections::{BTreeMap, VecDeque};
 use std::net::{IpAddr, SocketAddr};

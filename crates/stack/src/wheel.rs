@@ -1,5 +1,5 @@
 //! One hierarchical timer wheel for all sockets. `Stack::on_timer` calls `advance`; `Sockets::rest` sets the timer of a socket
-//! that has sent all it can.
+//! that has sent all it can. Owned by [`crate::sockets`].
 //!
 //! Eight levels of 64 slots; a slot of level 0 is one tick, a slot of each further level as long as all of the level below
 //! it. The cost of setting, moving and removing a timer does not depend on their number. A timer never fires early, and at

@@ -1,4 +1,4 @@
-//! How the receive window grows: adjusted as the application reads.
+//! How the receive window grows: adjusted as the application reads. A part of each socket.
 
 use reknit_units::{Bytes, Duration, Instant};
 

@@ -1,5 +1,6 @@
-//! What may be sent next; how much is up to the windows and pacing. Set by loss detection (step 8), `choose_order` and timers;
-//! read by [`super::transmit`]. Owned by [`super::Sender`].
+//! What may be sent next; how much is up to the windows and pacing. Set by loss detection (step 8), `choose_order` (between
+//! steps 9 and 10), timers and [`super::live`]; read and used up by [`super::transmit`] and [`super::room`] (step 10). Owned by
+//! [`super::Sender`].
 
 use reknit_units::Instant;
 

@@ -1,5 +1,6 @@
-//! The sending side: outstanding data, ACKs, and what to send next. The connection calls [`Sender`] for each event: an ACK
-//! (`on_ack`, after the segment was checked), a deadline (`on_timer`), or data to send (`transmit_written`).
+//! The sending side: outstanding data, ACKs, and what to send next. [`crate::Connection`] owns a [`Sender`], which it makes as it
+//! opens, and calls it for each event: an ACK (`on_ack`, after the segment was checked), a deadline (`on_timer`), data to send
+//! (`transmit_written`), and changes while it is open ([`live`]).
 //!
 //! A [`Sender`] consists of parts. Each part is a struct with private fields, in its own file; its functions take
 //! what they need from other parts as arguments:
