@@ -192,7 +192,7 @@ fn two_captures_of_the_same_packets_are_compared() {
         "what    TCP from 10.",
         "path    one-way delay: ",
         "clocks  the clock of the second capture is ",
-        " flows passed both points",
+        " flows captured at both points",
     ] {
         assert!(text.contains(line), "{line}: {text}");
     }
