@@ -10,7 +10,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::named_variant::{self, NamedVariant};
-use crate::references::{Growth, Purpose, References, share};
+use crate::references::{GrowthModel, References, RunKind, share};
 use crate::run_summary::goodput_mbit_s;
 use crate::setup::{ScenarioOptions, Setup};
 use crate::{Error, Estimate, RunSummary};
@@ -43,7 +43,7 @@ impl CompareOptions {
 /// One simulation to run.
 #[derive(Clone, Debug)]
 pub struct Job {
-    purpose: Purpose,
+    purpose: RunKind,
     /// The scenario to simulate.
     pub scenario: Scenario,
 }
@@ -52,8 +52,8 @@ impl Job {
     /// Its index among the variants; none for the references.
     pub fn variant(&self) -> Option<usize> {
         match self.purpose {
-            Purpose::Variant(i) => Some(i),
-            Purpose::InOrder | Purpose::Oracle(_) => None,
+            RunKind::Variant(i) => Some(i),
+            RunKind::InOrder | RunKind::Oracle(_) => None,
         }
     }
 
@@ -70,7 +70,7 @@ pub struct PreparedComparison {
     seeds: u32,
     references: References,
     /// The growths for which the oracle runs.
-    growths: Vec<Growth>,
+    growths: Vec<GrowthModel>,
     /// The variants, in the order given.
     pub variants: Vec<NamedVariant>,
     warnings: Vec<String>,
@@ -165,9 +165,9 @@ impl PreparedComparison {
         let variants = options.variants(&setup)?;
         let seeds = options.seeds.or(setup.plan.seeds).unwrap_or(5);
         let references = References::find()?;
-        let is_needed = |growth: &Growth| variants.iter().any(|variant| Growth::of(variant) == *growth);
+        let is_needed = |growth: &GrowthModel| variants.iter().any(|variant| GrowthModel::of(variant) == *growth);
         let has_limit = options.oracle && setup.has_one_flow();
-        let growths = Growth::ALL.into_iter().filter(|growth| has_limit && is_needed(growth)).collect();
+        let growths = GrowthModel::ALL.into_iter().filter(|growth| has_limit && is_needed(growth)).collect();
         let (warnings, jobs) = (setup.warnings(), Vec::new());
         let mut experiment = PreparedComparison { setup, seeds, references, growths, variants, warnings, jobs };
         experiment.jobs = experiment.jobs();
@@ -202,21 +202,21 @@ impl PreparedComparison {
 
     fn jobs(&self) -> Vec<Job> {
         let oracles = self.growths.iter().map(|growth| self.oracle(*growth));
-        let oracles = oracles.filter(|purpose| matches!(purpose, Purpose::Oracle(_)));
-        let purposes = oracles.chain((0..self.variants.len()).map(Purpose::Variant));
+        let oracles = oracles.filter(|purpose| matches!(purpose, RunKind::Oracle(_)));
+        let purposes = oracles.chain((0..self.variants.len()).map(RunKind::Variant));
         let by_seed = purposes.flat_map(|purpose| (1..=u64::from(self.seeds)).map(move |seed| (purpose, seed)));
         let job = |(purpose, seed)| {
             let scenario = self.references.scenario(purpose, &self.variants, &self.setup, seed);
             Job { purpose, scenario }
         };
-        std::iter::once((Purpose::InOrder, 1)).chain(by_seed).map(job).collect()
+        std::iter::once((RunKind::InOrder, 1)).chain(by_seed).map(job).collect()
     }
 
     /// The purpose of the simulations of the oracle with this growth, which may be one of the variants.
-    fn oracle(&self, growth: Growth) -> Purpose {
+    fn oracle(&self, growth: GrowthModel) -> RunKind {
         let oracle = self.references.oracle(growth);
         let is_oracle = |variant: &NamedVariant| variant.name == oracle.name && variant.parts() == oracle.parts();
-        self.variants.iter().position(is_oracle).map_or(Purpose::Oracle(growth), Purpose::Variant)
+        self.variants.iter().position(is_oracle).map_or(RunKind::Oracle(growth), RunKind::Variant)
     }
 
     /// Runs all simulations with `simulate`, on all processors, and collects the finished ones. `simulate` returns none
@@ -262,7 +262,7 @@ impl PreparedComparison {
             of_this.filter_map(|(job, result)| Some((job.scenario.seed, result.as_ref()?))).collect();
         let fell_back = finished.iter().find_map(|(_, result)| fallbacks(variant, plan, result));
         let goodput = Estimate::of(finished.iter().map(|(_, result)| goodput_mbit_s(result)));
-        let oracle_mbit_s = self.possible(Growth::of(variant), results);
+        let oracle_mbit_s = self.possible(GrowthModel::of(variant), results);
         let runs: Vec<RunSummary> =
             finished.iter().map(|(seed, result)| RunSummary::new(*seed, plan, result)).collect();
         Row {
@@ -279,7 +279,7 @@ impl PreparedComparison {
 
     /// Goodput of the oracle with this growth, Mbit/s: mean over its finished runs. None if there are none, and if it fell
     /// back, because then it is no limit.
-    fn possible(&self, growth: Growth, results: &[Option<RunResult>]) -> Option<f64> {
+    fn possible(&self, growth: GrowthModel, results: &[Option<RunResult>]) -> Option<f64> {
         if !self.growths.contains(&growth) {
             return None;
         }

@@ -35,12 +35,13 @@ pub use attacks::{Attack, AttackOptions, AttackReport, attack, runs as attack_ru
 pub use experiment::{CompareOptions, Comparison, Job, PreparedComparison, Row, SeveralPaths};
 pub use grid::{Axis, Grid, GridFile};
 pub use matrix::{
-    Matrix, MatrixJob, MatrixOptions, MatrixPath, MatrixReport, MatrixRun, MatrixStore, PathReferences, Shares, Spread,
+    Matrix, MatrixJob, MatrixOptions, MatrixPath, MatrixReport, MatrixRun, MatrixStore, PathReferences, Shares,
+    SummaryStats,
 };
 pub use measured::{Measured, OverTime};
 pub use named_variant::NamedVariant;
 pub use point::Point;
-pub use references::{Growth, share};
+pub use references::{GrowthModel, share};
 pub use remedies::advise;
 pub use replay::{
     Best, CLOSE, Count, REPLAYED, Replay, ReplayCheck, ReplayOptions, ReplayedPath, Replayer, SenderCheck,

@@ -12,18 +12,18 @@ const IN_ORDER: &str = "sack";
 
 /// The purpose of a simulation.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Purpose {
+pub(crate) enum RunKind {
     /// The goodput of `sack` without reordering.
     InOrder,
     /// The goodput of the oracle with this growth.
-    Oracle(Growth),
+    Oracle(GrowthModel),
     /// The variant with this index.
     Variant(usize),
 }
 
 /// How a window grows without losses; the oracles differ in it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Growth {
+pub enum GrowthModel {
     /// As CUBIC's.
     Cubic,
     /// As Reno's.
@@ -34,36 +34,37 @@ pub enum Growth {
     Bbr,
 }
 
-impl Growth {
+impl GrowthModel {
     /// The growths for which there is an oracle.
-    pub(crate) const ALL: [Growth; 4] = [Growth::Cubic, Growth::Reno, Growth::Bbr1, Growth::Bbr];
+    pub(crate) const ALL: [GrowthModel; 4] =
+        [GrowthModel::Cubic, GrowthModel::Reno, GrowthModel::Bbr1, GrowthModel::Bbr];
 
     /// The growth of a variant. An unknown growth is compared with CUBIC's.
-    pub(crate) fn of(variant: &NamedVariant) -> Growth {
+    pub(crate) fn of(variant: &NamedVariant) -> GrowthModel {
         match variant.composition.congestion_control {
-            CongestionControl::Reno(_) => Growth::Reno,
-            CongestionControl::Bbr1(_) => Growth::Bbr1,
-            CongestionControl::Bbr(_) => Growth::Bbr,
-            _ => Growth::Cubic,
+            CongestionControl::Reno(_) => GrowthModel::Reno,
+            CongestionControl::Bbr1(_) => GrowthModel::Bbr1,
+            CongestionControl::Bbr(_) => GrowthModel::Bbr,
+            _ => GrowthModel::Cubic,
         }
     }
 
     /// The growth of a kernel such as `kernel:cubic+timestamps=0`. Linux has version 1 of BBR.
-    pub fn of_kernel(name: &str) -> Growth {
+    pub fn of_kernel(name: &str) -> GrowthModel {
         match name.split('+').next() {
-            Some("kernel:reno") => Growth::Reno,
-            Some("kernel:bbr") => Growth::Bbr1,
-            _ => Growth::Cubic,
+            Some("kernel:reno") => GrowthModel::Reno,
+            Some("kernel:bbr") => GrowthModel::Bbr1,
+            _ => GrowthModel::Cubic,
         }
     }
 
     /// The name of the oracle with this growth.
     fn oracle(self) -> &'static str {
         match self {
-            Growth::Cubic => "oracle",
-            Growth::Reno => "oracle-reno",
-            Growth::Bbr1 => "oracle-bbr1",
-            Growth::Bbr => "oracle-bbr",
+            GrowthModel::Cubic => "oracle",
+            GrowthModel::Reno => "oracle-reno",
+            GrowthModel::Bbr1 => "oracle-bbr1",
+            GrowthModel::Bbr => "oracle-bbr",
         }
     }
 }
@@ -72,35 +73,35 @@ impl Growth {
 #[derive(Clone, Debug)]
 pub(crate) struct References {
     in_order: NamedVariant,
-    /// In the order of [`Growth::ALL`].
+    /// In the order of [`GrowthModel::ALL`].
     oracles: [NamedVariant; 4],
 }
 
 impl References {
     pub(crate) fn find() -> Result<References, Error> {
         let find = |name: &str| named_variant::find(name, &[]).map_err(|error| Error::Failed(error.to_string()));
-        let [cubic, reno, bbr1, bbr] = Growth::ALL.map(|growth| find(growth.oracle()));
+        let [cubic, reno, bbr1, bbr] = GrowthModel::ALL.map(|growth| find(growth.oracle()));
         Ok(References { in_order: find(IN_ORDER)?, oracles: [cubic?, reno?, bbr1?, bbr?] })
     }
 
     /// The oracle with this growth.
-    pub(crate) fn oracle(&self, growth: Growth) -> &NamedVariant {
+    pub(crate) fn oracle(&self, growth: GrowthModel) -> &NamedVariant {
         &self.oracles[growth as usize]
     }
 
     /// The variant that runs for a purpose.
-    pub(crate) fn variant<'a>(&'a self, purpose: Purpose, variants: &'a [NamedVariant]) -> &'a NamedVariant {
+    pub(crate) fn variant<'a>(&'a self, purpose: RunKind, variants: &'a [NamedVariant]) -> &'a NamedVariant {
         match purpose {
-            Purpose::InOrder => &self.in_order,
-            Purpose::Oracle(growth) => self.oracle(growth),
-            Purpose::Variant(i) => &variants[i],
+            RunKind::InOrder => &self.in_order,
+            RunKind::Oracle(growth) => self.oracle(growth),
+            RunKind::Variant(i) => &variants[i],
         }
     }
 
     /// The simulation for a purpose.
-    pub(crate) fn scenario(&self, purpose: Purpose, variants: &[NamedVariant], setup: &Setup, seed: u64) -> Scenario {
+    pub(crate) fn scenario(&self, purpose: RunKind, variants: &[NamedVariant], setup: &Setup, seed: u64) -> Scenario {
         let variant = self.variant(purpose, variants);
-        if purpose == Purpose::InOrder {
+        if purpose == RunKind::InOrder {
             setup.in_order().scenario(variant, seed)
         } else {
             setup.scenario(variant, seed)

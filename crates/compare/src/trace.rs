@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use reknit_config::InputError;
 use reknit_sim::{Datagram, EndSnapshot, Role, TraceEvent, Tracer, run_unless};
 use reknit_tcp::SeqNum;
-use reknit_tcp::scoreboard::Cause;
+use reknit_tcp::scoreboard::SendReason;
 use reknit_tcp::segment::{Flags, SackBlock};
 use reknit_units::Instant;
 use schemars::JsonSchema;
@@ -185,15 +185,15 @@ fn is_dsack(ack: SeqNum, blocks: &[SackBlock]) -> bool {
     }
 }
 
-fn name(cause: Cause) -> &'static str {
+fn name(cause: SendReason) -> &'static str {
     match cause {
-        Cause::New => "new",
-        Cause::LimitedTransmit => "limited_transmit",
-        Cause::FastRetransmit => "fast_retransmit",
-        Cause::Timeout => "timeout",
-        Cause::Probe => "probe",
-        Cause::Rescue => "rescue",
-        Cause::WindowProbe => "window_probe",
+        SendReason::New => "new",
+        SendReason::LimitedTransmit => "limited_transmit",
+        SendReason::FastRetransmit => "fast_retransmit",
+        SendReason::Timeout => "timeout",
+        SendReason::Probe => "probe",
+        SendReason::Rescue => "rescue",
+        SendReason::WindowProbe => "window_probe",
     }
 }
 

@@ -5,7 +5,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use reknit_host::testbed::Payload;
-use reknit_host::{Opener, Outcome, Spec, StopReason, Tcp, TcpError, TestbedError, run};
+use reknit_host::{Opener, Spec, StopReason, Tcp, TcpError, TestbedError, TransferResult, run};
 use reknit_path::Profile;
 use reknit_tcp::Config;
 use reknit_testkit::machine;
@@ -48,7 +48,7 @@ fn spec(path: &str, role: Role, size: u64) -> Spec {
 }
 
 /// The transfer finished normally, with the same bytes at both ends.
-fn assert_clean(what: &str, spec: &Spec, outcome: &Outcome) {
+fn assert_clean(what: &str, spec: &Spec, outcome: &TransferResult) {
     let Payload::Pattern(size) = spec.payload else { panic!("no size") };
     assert_eq!(outcome.ending, StopReason::Finished, "{what}");
     assert_eq!(outcome.sent.bytes, size, "{what}: sent");

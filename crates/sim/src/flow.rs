@@ -10,7 +10,7 @@ use reknit_tcp::{Config, Connection, Identity, Segment, SeqNum, State};
 use reknit_units::Instant;
 
 use crate::application::Application;
-use crate::liar::Liar;
+use crate::liar::MisbehavingReceiver;
 use crate::oracle::Oracle;
 use crate::roles::{PerRole, Role};
 use crate::scenario::FlowSpec;
@@ -32,7 +32,7 @@ pub(crate) struct Flow {
     pub(crate) done: bool,
     truth: Truth,
     /// Misbehaviour of the receiver, applied between its TCP and the network; none for honest receivers.
-    liar: Option<Box<Liar>>,
+    liar: Option<Box<MisbehavingReceiver>>,
     /// Losses that must still be reported to a sender with an oracle; none for other senders.
     oracle: Option<Box<Oracle>>,
 }
@@ -82,7 +82,7 @@ impl Flow {
             id: ids.id,
             client: ids.client,
             oracle: ends.sender.needs_loss_reports().then(Box::default),
-            liar: spec.lie.map(|lie| Box::new(Liar::new(lie, ids.seed, ids.id))),
+            liar: spec.lie.map(|lie| Box::new(MisbehavingReceiver::new(lie, ids.seed, ids.id))),
             ends,
             scheduled: PerRole { sender: Instant::NEVER, receiver: Instant::NEVER },
             application,

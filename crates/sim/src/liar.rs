@@ -95,7 +95,7 @@ impl Lie {
 
 /// The liar of one connection.
 #[derive(Debug)]
-pub(crate) struct Liar {
+pub(crate) struct MisbehavingReceiver {
     lie: Lie,
     random: Stream,
     /// The sequence number of the sender's first byte, once its SYN has arrived. Positions count from there.
@@ -118,9 +118,9 @@ pub(crate) struct Liar {
     since: u32,
 }
 
-impl Liar {
-    pub(crate) fn new(lie: Lie, seed: u64, flow: u32) -> Liar {
-        Liar {
+impl MisbehavingReceiver {
+    pub(crate) fn new(lie: Lie, seed: u64, flow: u32) -> MisbehavingReceiver {
+        MisbehavingReceiver {
             lie,
             random: StreamId { seed, stage: STREAMS, phases: Phases::Fixed }.stream(flow),
             base: None,
@@ -307,8 +307,8 @@ mod tests {
 
     const SND_NXT: SeqNum = SeqNum(1 + 100 * 1000);
 
-    fn liar(lie: Lie) -> Liar {
-        let mut liar = Liar::new(lie, 1, 0);
+    fn liar(lie: Lie) -> MisbehavingReceiver {
+        let mut liar = MisbehavingReceiver::new(lie, 1, 0);
         let syn = Segment { flags: Flags::SYN, ..Segment::default() };
         liar.on_arrival(&syn, SeqNum(1), &mut Vec::new());
         let syn_ack = Segment { ack: SeqNum(1), flags: Flags::SYN | Flags::ACK, ..Segment::default() };
@@ -329,13 +329,13 @@ mod tests {
         segment
     }
 
-    fn arrive(liar: &mut Liar, segment: &Segment) -> (u64, Vec<Segment>) {
+    fn arrive(liar: &mut MisbehavingReceiver, segment: &Segment) -> (u64, Vec<Segment>) {
         let mut arrivals = Vec::new();
         let new = liar.on_arrival(segment, SND_NXT, &mut arrivals);
         (new, arrivals)
     }
 
-    fn depart(liar: &mut Liar, segment: &Segment) -> Vec<Segment> {
+    fn depart(liar: &mut MisbehavingReceiver, segment: &Segment) -> Vec<Segment> {
         let mut out = Vec::new();
         liar.on_departure(segment, SND_NXT, 100, &mut out);
         out

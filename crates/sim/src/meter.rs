@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
 use reknit_path::Packet;
-use reknit_tcp::scoreboard::Cause;
+use reknit_tcp::scoreboard::SendReason;
 use reknit_tcp::seams::ShownName;
 use reknit_tcp::segment::Flags;
 use reknit_tcp::{Config, Connection, Identity, State};
@@ -210,12 +210,12 @@ impl Watched {
         }
         let lost = self.lost.get(&carried.segment).copied().unwrap_or_default();
         let before = carried.number - 1;
-        if carried.cause == Cause::FastRetransmit {
+        if carried.cause == SendReason::FastRetransmit {
             let spurious = lost.copies < before;
             measures.spurious_fast_retransmissions += u64::from(spurious);
             measures.needed_fast_retransmissions += u64::from(!spurious);
         }
-        let repairs = matches!(carried.cause, Cause::FastRetransmit | Cause::Rescue) && lost.latest == before;
+        let repairs = matches!(carried.cause, SendReason::FastRetransmit | SendReason::Rescue) && lost.latest == before;
         measures.repaired_by_fast_retransmit += u64::from(repairs);
     }
 

@@ -8,7 +8,7 @@ use reknit_path::{Direction, Pipe, Profile};
 use reknit_tcp::seams::Memory;
 use reknit_tcp::{Connection, Output, Segment};
 use reknit_units::{Duration, Instant};
-use reknit_variants::algorithm::Choice;
+use reknit_variants::algorithm::SeamAlgorithm;
 
 use crate::application::Application;
 use crate::client::Client;

@@ -4,7 +4,7 @@ use std::net::{Ipv4Addr, SocketAddr};
 
 use reknit_path::{DropRange, Notice, Packet, SegmentTag, flow_hash};
 use reknit_tcp::experiment::Dropped;
-use reknit_tcp::scoreboard::Cause;
+use reknit_tcp::scoreboard::SendReason;
 use reknit_tcp::seams::ShownName;
 use reknit_tcp::{Connection, Segment, SeqNum};
 use reknit_units::{Bytes, Instant};
@@ -23,7 +23,7 @@ pub struct Transmission {
     /// The number of the transmission, from 1.
     pub number: u16,
     /// The cause.
-    pub cause: Cause,
+    pub cause: SendReason,
 }
 
 /// A segment on the path.

@@ -261,18 +261,18 @@ fn bounds_hold_on_any_path() {
 
 /// Segments that were sent, with relative numbers: the time and the end.
 #[derive(Default)]
-struct Record {
+struct SegmentRecord {
     origin: Option<Origin>,
     sent: Vec<(Duration, usize, Segment)>,
 }
 
-impl Record {
-    fn since(origin: Origin) -> Record {
-        Record { origin: Some(origin), sent: Vec::new() }
+impl SegmentRecord {
+    fn since(origin: Origin) -> SegmentRecord {
+        SegmentRecord { origin: Some(origin), sent: Vec::new() }
     }
 }
 
-impl Watch for Record {
+impl Watch for SegmentRecord {
     fn sent(&mut self, now: Instant, end: usize, segment: &Segment) {
         if let Some(origin) = self.origin {
             let start = Instant::ZERO + Duration::from_millis(origin.start_ms);
@@ -312,15 +312,15 @@ fn relative(segment: &Segment, end: usize, origin: Origin) -> Segment {
     relative
 }
 
-fn record(case: &Case, compositions: [&Composition; 2], polling: Polling) -> Result<Record, String> {
-    let mut model = Model::new(case, compositions, polling, Record::since(case.origin));
+fn record(case: &Case, compositions: [&Composition; 2], polling: Polling) -> Result<SegmentRecord, String> {
+    let mut model = Model::new(case, compositions, polling, SegmentRecord::since(case.origin));
     model.play()?;
     model.verify()?;
     Ok(std::mem::take(&mut model.watch))
 }
 
 /// Reports where two records differ.
-fn compare(expected: &Record, got: &Record) -> Result<(), String> {
+fn compare(expected: &SegmentRecord, got: &SegmentRecord) -> Result<(), String> {
     let parts = expected.sent.iter().zip(&got.sent).position(|(expected, got)| expected != got);
     if let Some(i) = parts {
         return Err(format!("segment {i} of {}: {:?}\ninstead of {:?}", got.sent.len(), got.sent[i], expected.sent[i]));
@@ -379,7 +379,7 @@ impl Baseline {
 
     /// The record without the effects of the options: the options themselves, the segment size in the SYN, and window
     /// updates, which depend on it.
-    fn strip(&self, mut record: Record) -> Record {
+    fn strip(&self, mut record: SegmentRecord) -> SegmentRecord {
         for (_, _, segment) in &mut record.sent {
             if self.stamps > 0 {
                 segment.options.mss = None;
@@ -491,7 +491,7 @@ fn output_does_not_depend_on_how_often_it_is_polled() {
 }
 
 /// The two ends are independent: only the order within each matters.
-fn per_end(mut record: Record) -> Record {
+fn per_end(mut record: SegmentRecord) -> SegmentRecord {
     record.sent.sort_by_key(|(_, end, _)| *end);
     record
 }

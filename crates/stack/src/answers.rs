@@ -26,15 +26,15 @@ pub struct Transmit {
 
 /// Answers that wait to be sent, and the limit on those that any host can trigger.
 #[derive(Debug)]
-pub(crate) struct Answers {
+pub(crate) struct Replies {
     queue: VecDeque<Transmit>,
     limit: RateLimit,
 }
 
-impl Answers {
-    /// `per_second` limits [`Answers::is_allowed`].
-    pub(crate) fn new(per_second: u32) -> Answers {
-        Answers { queue: VecDeque::new(), limit: RateLimit::new(per_second) }
+impl Replies {
+    /// `per_second` limits [`Replies::is_allowed`].
+    pub(crate) fn new(per_second: u32) -> Replies {
+        Replies { queue: VecDeque::new(), limit: RateLimit::new(per_second) }
     }
 
     /// True if one more answer that any host can trigger may be sent now; it then counts.

@@ -9,7 +9,7 @@ use reknit_tcp::SeqNum;
 use reknit_tcp::segment::{Flags, Options, Segment, Timestamps};
 use reknit_units::{Duration, Instant};
 
-use crate::flow::{Flow, Purpose, Secret};
+use crate::flow::{FourTuple, HashDomain, Secret};
 
 /// A cookie is valid in the period in which it was made and in the next.
 const PERIOD: Duration = Duration::from_secs(64);
@@ -24,7 +24,7 @@ const MAC: u32 = (1 << MAC_BITS) - 1;
 pub(crate) const LIFETIME: Duration = Duration::from_secs(128);
 
 /// The sequence number of the SYN-ACK. `sack`: both ends offer it.
-pub(crate) fn make(secret: &Secret, now: Instant, flow: &Flow, syn: &Segment, sack: bool) -> SeqNum {
+pub(crate) fn make(secret: &Secret, now: Instant, flow: &FourTuple, syn: &Segment, sack: bool) -> SeqNum {
     let mss = syn.options.mss.unwrap_or(SIZES[0]);
     let size = SIZES.iter().rposition(|size| *size <= mss).unwrap_or(0) as u32;
     let scale = syn.options.window_scale.map_or(NO_SCALE, |scale| u32::from(scale.min(14)));
@@ -34,7 +34,7 @@ pub(crate) fn make(secret: &Secret, now: Instant, flow: &Flow, syn: &Segment, sa
 }
 
 /// The SYN of the handshake that `ack` completes, as far as the cookie encodes it. None if the cookie is not ours or too old.
-pub(crate) fn check(secret: &Secret, now: Instant, flow: &Flow, ack: &Segment) -> Option<Segment> {
+pub(crate) fn check(secret: &Secret, now: Instant, flow: &FourTuple, ack: &Segment) -> Option<Segment> {
     let cookie = ack.ack.0.wrapping_sub(1);
     let irs = SeqNum(ack.seq.0.wrapping_sub(1));
     let kept = cookie >> MAC_BITS;
@@ -57,17 +57,17 @@ fn period(now: Instant) -> u64 {
     now.as_nanos() / PERIOD.as_nanos()
 }
 
-fn mac(secret: &Secret, flow: &Flow, period: u64, irs: SeqNum, kept: u32) -> u32 {
+fn mac(secret: &Secret, flow: &FourTuple, period: u64, irs: SeqNum, kept: u32) -> u32 {
     let extra = u64::from(irs.0) << 32 | (period << 9 | u64::from(kept)) & 0xffff_ffff;
-    (secret.hash(flow, Purpose::Cookie(extra)) >> 20) as u32 & MAC
+    (secret.hash(flow, HashDomain::Cookie(extra)) >> 20) as u32 & MAC
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn flow() -> Flow {
-        Flow { local: "10.0.0.1:80".parse().unwrap(), remote: "10.0.0.2:4000".parse().unwrap() }
+    fn flow() -> FourTuple {
+        FourTuple { local: "10.0.0.1:80".parse().unwrap(), remote: "10.0.0.2:4000".parse().unwrap() }
     }
 
     fn syn(mss: u16, window_scale: Option<u8>) -> Segment {
@@ -110,7 +110,7 @@ mod tests {
         for later in 2..8 {
             assert!(check(&secret, now + PERIOD * later, &flow(), &ack).is_none());
         }
-        let other = Flow { remote: "10.0.0.2:4001".parse().unwrap(), ..flow() };
+        let other = FourTuple { remote: "10.0.0.2:4001".parse().unwrap(), ..flow() };
         assert!(check(&secret, now, &other, &ack).is_none());
         assert!(check(&secret, now, &flow(), &Segment { seq: SeqNum(9), ..ack }).is_none());
         let guessed = (0..1 << 14).filter(|n| check(&secret, now, &flow(), &answer(SeqNum(n << 17))).is_some());

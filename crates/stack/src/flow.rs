@@ -9,15 +9,15 @@ use siphasher::sip::SipHasher13;
 
 /// The addresses of a connection, as this host sees them.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct Flow {
+pub(crate) struct FourTuple {
     pub(crate) local: SocketAddr,
     pub(crate) remote: SocketAddr,
 }
 
-impl Flow {
+impl FourTuple {
     /// The flow of a packet that arrives.
-    pub(crate) fn of_arrival(endpoints: Endpoints) -> Flow {
-        Flow { local: endpoints.destination, remote: endpoints.source }
+    pub(crate) fn of_arrival(endpoints: Endpoints) -> FourTuple {
+        FourTuple { local: endpoints.destination, remote: endpoints.source }
     }
 
     /// True if the remote end can be another host: its address is not multicast, not reserved (0/8, 240/4), and not loopback
@@ -44,7 +44,7 @@ pub(crate) fn is_host(address: IpAddr) -> bool {
 
 /// The purpose of a hash. Hashes for different purposes are unrelated.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Purpose {
+pub(crate) enum HashDomain {
     /// The bucket in the table of flows.
     Bucket,
     /// The first port to try (RFC 6056 §3.3.4, F).
@@ -65,17 +65,17 @@ impl Secret {
         Secret(key)
     }
 
-    /// The hash of `flow`; with [`Purpose::PortOffset`] and [`Purpose::PortCounter`] without the local port, which is not
+    /// The hash of `flow`; with [`HashDomain::PortOffset`] and [`HashDomain::PortCounter`] without the local port, which is not
     /// chosen yet.
-    pub(crate) fn hash(&self, flow: &Flow, purpose: Purpose) -> u64 {
+    pub(crate) fn hash(&self, flow: &FourTuple, purpose: HashDomain) -> u64 {
         let mut hasher = SipHasher13::new_with_key(&self.0);
         let (tag, extra) = match purpose {
-            Purpose::Bucket => (0, 0),
-            Purpose::PortOffset => (1, 0),
-            Purpose::PortCounter => (2, 0),
-            Purpose::Cookie(extra) => (3, extra),
+            HashDomain::Bucket => (0, 0),
+            HashDomain::PortOffset => (1, 0),
+            HashDomain::PortCounter => (2, 0),
+            HashDomain::Cookie(extra) => (3, extra),
         };
-        let without_port = matches!(purpose, Purpose::PortOffset | Purpose::PortCounter);
+        let without_port = matches!(purpose, HashDomain::PortOffset | HashDomain::PortCounter);
         let local_port = if without_port { 0 } else { flow.local.port() };
         let ports = u64::from(local_port) << 16 | u64::from(flow.remote.port());
         hasher.write_u64(tag << 32 | ports);

@@ -1,7 +1,7 @@
 //! Ephemeral ports that an off-path attacker cannot guess (RFC 6056). Chosen as an application connects, or binds to port 0.
 //! Owned by [`crate::Stack`].
 
-use crate::flow::{Flow, Purpose, Secret};
+use crate::flow::{FourTuple, HashDomain, Secret};
 
 /// The range of RFC 6056 §3.2: all ports above the well-known ones would be allowed; this is IANA's range, which servers
 /// do not use.
@@ -22,9 +22,14 @@ impl Ports {
     }
 
     /// A port for `flow`, whose local port is ignored: the first for which `is_free` holds. None if all are in use.
-    pub(crate) fn choose(&mut self, secret: &Secret, mut flow: Flow, is_free: impl Fn(&Flow) -> bool) -> Option<u16> {
-        let offset = secret.hash(&flow, Purpose::PortOffset);
-        let counter = &mut self.counters[secret.hash(&flow, Purpose::PortCounter) as usize % COUNTERS];
+    pub(crate) fn choose(
+        &mut self,
+        secret: &Secret,
+        mut flow: FourTuple,
+        is_free: impl Fn(&FourTuple) -> bool,
+    ) -> Option<u16> {
+        let offset = secret.hash(&flow, HashDomain::PortOffset);
+        let counter = &mut self.counters[secret.hash(&flow, HashDomain::PortCounter) as usize % COUNTERS];
         for _ in 0..COUNT {
             let at = (offset.wrapping_add(u64::from(*counter)) % u64::from(COUNT)) as u16;
             *counter = counter.wrapping_add(1);
@@ -42,8 +47,8 @@ impl Ports {
 mod tests {
     use super::*;
 
-    fn flow(remote: &str) -> Flow {
-        Flow { local: "10.0.0.1:0".parse().unwrap(), remote: remote.parse().unwrap() }
+    fn flow(remote: &str) -> FourTuple {
+        FourTuple { local: "10.0.0.1:0".parse().unwrap(), remote: remote.parse().unwrap() }
     }
 
     #[test]
@@ -63,7 +68,7 @@ mod tests {
     fn every_free_port_is_found_and_then_there_is_none() {
         let secret = Secret::new([3; 16]);
         let mut ports = Ports::new();
-        let only = |flow: &Flow| flow.local.port() == 50_000;
+        let only = |flow: &FourTuple| flow.local.port() == 50_000;
         assert_eq!(ports.choose(&secret, flow("10.0.0.2:80"), only), Some(50_000));
         assert_eq!(ports.choose(&secret, flow("10.0.0.2:80"), |_| false), None);
     }

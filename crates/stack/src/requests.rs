@@ -10,7 +10,7 @@ use reknit_tcp::SeqNum;
 use reknit_tcp::segment::{Options, Segment};
 use reknit_units::{Duration, Instant};
 
-use crate::flow::Flow;
+use crate::flow::FourTuple;
 
 /// A SYN that is not answered for this long is forgotten when the next one arrives. Its peer has sent it again by then, or has given up.
 const LIFETIME: Duration = Duration::from_secs(60);
@@ -35,7 +35,7 @@ pub struct Request {
 /// A SYN that waits for the program's decision.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Pending {
-    pub(crate) flow: Flow,
+    pub(crate) flow: FourTuple,
     pub(crate) hop_limit: u8,
     pub(crate) syn: Segment,
     /// Our sequence numbers begin after this one, of an earlier connection on the flow.
@@ -102,7 +102,7 @@ impl Requests {
     }
 
     /// The peer has given up: a RST has arrived.
-    pub(crate) fn cancel(&mut self, flow: &Flow) {
+    pub(crate) fn cancel(&mut self, flow: &FourTuple) {
         if let Some(id) = self.by_flow.get(&(flow.remote, flow.local)).copied() {
             self.take(id);
         }

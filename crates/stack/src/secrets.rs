@@ -6,7 +6,7 @@ use reknit_tcp::{Identity, IsnKey, SeqNum};
 use reknit_units::Instant;
 
 use crate::cookie;
-use crate::flow::{Flow, Secret};
+use crate::flow::{FourTuple, Secret};
 
 /// The secrets of a stack.
 #[derive(Debug)]
@@ -30,7 +30,7 @@ impl Secrets {
     }
 
     /// The sequence numbers and timestamps of a new connection.
-    pub(crate) fn identity(&self, now: Instant, flow: &Flow) -> Identity {
+    pub(crate) fn identity(&self, now: Instant, flow: &FourTuple) -> Identity {
         Identity {
             isn: self.isn.isn(now, flow.local, flow.remote),
             timestamp_offset: self.isn.timestamp_offset(flow.local, flow.remote),
@@ -38,17 +38,17 @@ impl Secrets {
     }
 
     /// Bits that no other host can guess, for the connection's own use.
-    pub(crate) fn of_connection(&self, flow: &Flow) -> u64 {
+    pub(crate) fn of_connection(&self, flow: &FourTuple) -> u64 {
         self.isn.secret(flow.local, flow.remote)
     }
 
     /// As [`cookie::make`].
-    pub(crate) fn make_cookie(&self, now: Instant, flow: &Flow, syn: &Segment, sack: bool) -> SeqNum {
+    pub(crate) fn make_cookie(&self, now: Instant, flow: &FourTuple, syn: &Segment, sack: bool) -> SeqNum {
         cookie::make(&self.hash, now, flow, syn, sack)
     }
 
     /// As [`cookie::check`].
-    pub(crate) fn check_cookie(&self, now: Instant, flow: &Flow, ack: &Segment) -> Option<Segment> {
+    pub(crate) fn check_cookie(&self, now: Instant, flow: &FourTuple, ack: &Segment) -> Option<Segment> {
         cookie::check(&self.hash, now, flow, ack)
     }
 }

@@ -20,7 +20,7 @@ use crate::answers::Transmit;
 use crate::counters::Counters;
 use crate::error::Error;
 use crate::events::Events;
-use crate::flow::{Flow, Secret};
+use crate::flow::{FourTuple, Secret};
 use crate::memory::Memory;
 use crate::segment_size::PathMtu;
 use crate::send_queue::SendQueue;
@@ -93,7 +93,7 @@ impl Sockets {
 
     /// The index of the socket with this flow.
     #[inline]
-    pub(crate) fn find(&self, flow: &Flow) -> Option<u32> {
+    pub(crate) fn find(&self, flow: &FourTuple) -> Option<u32> {
         self.table.find(flow)
     }
 
@@ -368,7 +368,7 @@ impl Sockets {
             return; // Waiting for one connection at a time is not faster.
         };
         let mut hashes = [0; AHEAD];
-        let flows = [first, second].into_iter().chain(segments).map(|segment| Flow::of_arrival(segment.endpoints));
+        let flows = [first, second].into_iter().chain(segments).map(|segment| FourTuple::of_arrival(segment.endpoints));
         let count = hashes.iter_mut().zip(flows).map(|(hash, flow)| *hash = self.table.hash(&flow)).count();
         let mut sockets = [0; AHEAD];
         let found = hashes[..count].iter().filter_map(|hash| self.table.guess(*hash));

@@ -2,7 +2,7 @@
 
 use hashbrown::HashTable;
 
-use crate::flow::{Flow, Purpose, Secret};
+use crate::flow::{FourTuple, HashDomain, Secret};
 use crate::socket::Socket;
 use crate::socket_id::SocketId;
 use crate::time_wait::Waiting;
@@ -15,7 +15,7 @@ pub(crate) enum Slot {
 }
 
 impl Slot {
-    pub(crate) fn flow(&self) -> Option<&Flow> {
+    pub(crate) fn flow(&self) -> Option<&FourTuple> {
         match self {
             Slot::Vacant => None,
             Slot::Live(socket) => Some(socket.flow()),
@@ -61,12 +61,12 @@ impl Table {
         !self.entries.iter().any(|entry| matches!(entry.slot, Slot::Live(_)))
     }
 
-    pub(crate) fn hash(&self, flow: &Flow) -> u64 {
-        self.secret.hash(flow, Purpose::Bucket)
+    pub(crate) fn hash(&self, flow: &FourTuple) -> u64 {
+        self.secret.hash(flow, HashDomain::Bucket)
     }
 
     /// The socket with this flow.
-    pub(crate) fn find(&self, flow: &Flow) -> Option<u32> {
+    pub(crate) fn find(&self, flow: &FourTuple) -> Option<u32> {
         let hash = self.hash(flow);
         let is_it = |bucket: &Bucket| {
             bucket.hash == hash as u32 && self.entries[bucket.index as usize].slot.flow() == Some(flow)
@@ -92,7 +92,7 @@ impl Table {
         let Table { entries, by_flow, secret, .. } = self;
         by_flow.insert_unique(hash, Bucket { hash: hash as u32, index }, |bucket| {
             let flow = entries[bucket.index as usize].slot.flow();
-            flow.map_or(0, |flow| secret.hash(flow, Purpose::Bucket))
+            flow.map_or(0, |flow| secret.hash(flow, HashDomain::Bucket))
         });
         SocketId::new(index, generation)
     }

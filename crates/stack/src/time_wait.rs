@@ -6,12 +6,12 @@ use reknit_tcp::segment::{Flags, Options, Segment, Timestamps};
 use reknit_units::{Duration, Instant};
 
 use crate::answers::Transmit;
-use crate::flow::Flow;
+use crate::flow::FourTuple;
 
 /// A connection in TIME-WAIT that no application uses any more.
 #[derive(Debug)]
 pub(crate) struct Waiting {
-    flow: Flow,
+    flow: FourTuple,
     hop_limit: u8,
     state: TimeWait,
 }
@@ -26,11 +26,11 @@ pub(crate) enum Answer {
 }
 
 impl Waiting {
-    pub(crate) fn new(flow: Flow, hop_limit: u8, state: TimeWait) -> Waiting {
+    pub(crate) fn new(flow: FourTuple, hop_limit: u8, state: TimeWait) -> Waiting {
         Waiting { flow, hop_limit, state }
     }
 
-    pub(crate) fn flow(&self) -> &Flow {
+    pub(crate) fn flow(&self) -> &FourTuple {
         &self.flow
     }
 

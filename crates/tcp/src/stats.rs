@@ -5,7 +5,7 @@ use std::ops::AddAssign;
 use reknit_units::{Duration, Instant, Segments};
 
 use crate::facts::Trigger;
-use crate::scoreboard::Cause;
+use crate::scoreboard::SendReason;
 
 /// Transmissions of data segments by cause.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -37,15 +37,15 @@ impl Sent {
         self.new + self.limited_transmit + self.retransmissions() + self.window_probe
     }
 
-    pub(crate) fn count(&mut self, cause: Cause, again: bool) {
+    pub(crate) fn count(&mut self, cause: SendReason, again: bool) {
         let counter = match cause {
-            Cause::Probe if again => &mut self.probe,
-            Cause::New | Cause::Probe => &mut self.new,
-            Cause::LimitedTransmit => &mut self.limited_transmit,
-            Cause::FastRetransmit => &mut self.fast_retransmit,
-            Cause::Timeout => &mut self.timeout,
-            Cause::Rescue => &mut self.rescue,
-            Cause::WindowProbe => &mut self.window_probe,
+            SendReason::Probe if again => &mut self.probe,
+            SendReason::New | SendReason::Probe => &mut self.new,
+            SendReason::LimitedTransmit => &mut self.limited_transmit,
+            SendReason::FastRetransmit => &mut self.fast_retransmit,
+            SendReason::Timeout => &mut self.timeout,
+            SendReason::Rescue => &mut self.rescue,
+            SendReason::WindowProbe => &mut self.window_probe,
         };
         *counter += 1;
     }

@@ -11,9 +11,9 @@ use crate::densities::DensityReport;
 use crate::incidents::IncidentReport;
 use crate::measured;
 use crate::packet::LeftOut;
-use crate::spread::Spread;
+use crate::spread::LogHistogram;
 use crate::stream::{Data, Direction, Offer, Stream};
-use crate::tally::Tally;
+use crate::tally::VerdictCounts;
 use crate::warnings::warnings;
 use crate::{Advice, Analyzer, Confidence, Cost, Incident, Options, Place, Reason, Replayed, SIDES, Side, Why};
 
@@ -281,7 +281,7 @@ impl DirectionReport {
         let per_second = |bytes: f64| if duration_s > 0.0 { bytes * 8e-6 / duration_s } else { 0.0 };
         let reductions = data.rounds.reductions();
         let seen = SIDES.into_iter().filter(|side| place.sees(*side));
-        let counted: Vec<&Tally> = seen.filter_map(|side| data.tallies[side as usize].as_deref()).collect();
+        let counted: Vec<&VerdictCounts> = seen.filter_map(|side| data.tallies[side as usize].as_deref()).collect();
         let waited = if place == Place::Receiver { data.before.waited } else { data.after.waited };
         let (before, after) = (&data.before.reordering, &data.after.reordering);
         // Between the hosts, the worse of the two sides.
@@ -373,7 +373,7 @@ fn round_trip(direction: &Direction, data: &Data, place: Place) -> Option<RoundT
 }
 
 impl Verdicts {
-    fn of(tallies: &[&Tally]) -> Verdicts {
+    fn of(tallies: &[&VerdictCounts]) -> Verdicts {
         let mut verdicts = Verdicts::default();
         for tally in tallies {
             verdicts.lost += tally.lost;
@@ -400,18 +400,25 @@ impl Verdicts {
 }
 
 /// The distribution of the tally with the most values.
-fn largest<'a>(tallies: &[&'a Tally], of: impl Fn(&'a Tally) -> &'a Spread) -> Option<&'a Spread> {
+fn largest<'a>(
+    tallies: &[&'a VerdictCounts],
+    of: impl Fn(&'a VerdictCounts) -> &'a LogHistogram,
+) -> Option<&'a LogHistogram> {
     tallies.iter().map(|tally| of(tally)).max_by_key(|spread| spread.values)
 }
 
 impl ReorderingReport {
-    fn of(reordering: &Reordering, tallies: &[&Tally]) -> ReorderingReport {
+    fn of(reordering: &Reordering, tallies: &[&VerdictCounts]) -> ReorderingReport {
         let extents = largest(tallies, |tally| &tally.extents);
         ReorderingReport::by(reordering, extents, largest(tallies, |tally| &tally.late_us))
     }
 
     /// By the extents and the lateness of reordered packets.
-    pub(crate) fn by(reordering: &Reordering, extents: Option<&Spread>, late: Option<&Spread>) -> ReorderingReport {
+    pub(crate) fn by(
+        reordering: &Reordering,
+        extents: Option<&LogHistogram>,
+        late: Option<&LogHistogram>,
+    ) -> ReorderingReport {
         let [extents, late] = [extents, late].map(|spread| spread.filter(|spread| spread.values > 0));
         let late_ms = |q| late.and_then(|late| late.quantile(q)).map(us_to_ms);
         let runs = reordering.free_runs();
@@ -432,8 +439,8 @@ impl ReorderingReport {
 }
 
 impl LossRuns {
-    fn of(tallies: &[&Tally]) -> LossRuns {
-        let runs: Vec<&Spread> = tallies.iter().map(|tally| &tally.loss_runs).collect();
+    fn of(tallies: &[&VerdictCounts]) -> LossRuns {
+        let runs: Vec<&LogHistogram> = tallies.iter().map(|tally| &tally.loss_runs).collect();
         let count: u64 = runs.iter().map(|spread| spread.values).sum();
         let packets: u64 = tallies.iter().map(|tally| tally.lost).sum();
         LossRuns {
@@ -446,7 +453,7 @@ impl LossRuns {
 
 impl LossRuns {
     /// By the lengths of the runs.
-    pub(crate) fn by(runs: &Spread, packets: u64) -> LossRuns {
+    pub(crate) fn by(runs: &LogHistogram, packets: u64) -> LossRuns {
         let mean = (runs.values > 0).then(|| packets as f64 / runs.values as f64);
         LossRuns { runs: runs.values, mean, longest: runs.most }
     }

@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::Incident;
-use crate::tally::{Occurrences, Tally};
+use crate::tally::{Occurrences, VerdictCounts};
 
 /// Incidents of one kind of a connection, rather than of single packets.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, JsonSchema)]
@@ -33,7 +33,7 @@ impl IncidentReport {
         self.what.text(self.times, self.packets, self.bytes, lasted_s)
     }
 
-    pub(crate) fn all(tallies: &[&Tally]) -> Vec<IncidentReport> {
+    pub(crate) fn all(tallies: &[&VerdictCounts]) -> Vec<IncidentReport> {
         let mut sums: BTreeMap<Incident, Occurrences> = BTreeMap::new();
         for (what, added) in tallies.iter().flat_map(|tally| &tally.incidents) {
             let sum = sums.entry(*what).or_default();

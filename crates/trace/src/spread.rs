@@ -8,7 +8,7 @@ const OCTAVES: usize = 44;
 
 /// A histogram with logarithmic steps.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
-pub(crate) struct Spread {
+pub(crate) struct LogHistogram {
     /// Counts by size, from the slot `lowest` on; empty before the first value.
     counts: Vec<u32>,
     lowest: u16,
@@ -17,7 +17,7 @@ pub(crate) struct Spread {
     pub(crate) most: u64,
 }
 
-impl Spread {
+impl LogHistogram {
     pub(crate) fn add(&mut self, value: u64) {
         let slot = slot(value);
         if slot.wrapping_sub(usize::from(self.lowest)) >= self.counts.len() {
@@ -85,7 +85,7 @@ mod tests {
             let found = middle(slot(value));
             assert!(found.abs_diff(value) * 8 <= value, "{value}: {found}");
         }
-        let mut spread = Spread::default();
+        let mut spread = LogHistogram::default();
         assert_eq!(spread.quantile(0.5), None);
         (1..=9).for_each(|value| spread.add(value));
         assert_eq!([0.0, 0.5, 1.0].map(|q| spread.quantile(q)), [Some(1), Some(5), Some(9)]);

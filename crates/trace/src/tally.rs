@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use reknit_units::Duration;
 use serde::{Deserialize, Serialize};
 
-use crate::spread::Spread;
+use crate::spread::LogHistogram;
 use crate::{Event, Incident, Reason, Verdict, Why};
 
 /// How often something happened to a connection.
@@ -21,7 +21,7 @@ pub(crate) struct Occurrences {
 
 /// The verdicts on one direction's packets on one side of the capture point.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
-pub(crate) struct Tally {
+pub(crate) struct VerdictCounts {
     pub(crate) lost: u64,
     pub(crate) reordered: u64,
     pub(crate) duplicated: u64,
@@ -31,15 +31,15 @@ pub(crate) struct Tally {
     pub(crate) unknown: BTreeMap<Reason, u64>,
     pub(crate) incidents: BTreeMap<Incident, Occurrences>,
     /// How late reordered packets were, in packets and in microseconds.
-    pub(crate) extents: Spread,
-    pub(crate) late_us: Spread,
+    pub(crate) extents: LogHistogram,
+    pub(crate) late_us: LogHistogram,
     /// Lengths of runs of lost packets, without the last.
-    pub(crate) loss_runs: Spread,
+    pub(crate) loss_runs: LogHistogram,
     run: u64,
     run_end: u64,
 }
 
-impl Tally {
+impl VerdictCounts {
     pub(crate) fn add(&mut self, event: &Event) {
         match event.verdict {
             Verdict::Lost => self.on_lost(event),

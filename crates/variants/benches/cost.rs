@@ -13,7 +13,7 @@ use reknit_tcp::facts::{AckFacts, Context, LostSegment, RecoveryEvent, Window};
 use reknit_tcp::seams::{CongestionControl, CongestionControlTraits, Pacing, Plugin, Reduction};
 use reknit_tcp::{Config, Connection, Segment};
 use reknit_units::{Bytes, Duration, Instant, Segments};
-use reknit_variants::algorithm::Choice;
+use reknit_variants::algorithm::SeamAlgorithm;
 use reknit_variants::algorithms;
 use reknit_variants::{Composition, VARIANTS, Variant};
 

@@ -7,12 +7,12 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use crate::rule::Rule;
+use crate::rule::Requirement;
 
 /// The parameters of an algorithm that fills the seam with the plug-in trait `S`.
 pub trait Algorithm<S: ?Sized> {
     /// What it cannot be combined with, and what it needs from the peer.
-    fn rules(&self) -> &'static [Rule] {
+    fn rules(&self) -> &'static [Requirement] {
         &[]
     }
 
@@ -21,7 +21,7 @@ pub trait Algorithm<S: ?Sized> {
 }
 
 /// The algorithms of a seam.
-pub trait Choice: Clone + PartialEq + Serialize + DeserializeOwned + JsonSchema {
+pub trait SeamAlgorithm: Clone + PartialEq + Serialize + DeserializeOwned + JsonSchema {
     /// The trait of its plug-ins.
     type Plugin: ?Sized;
 
@@ -29,7 +29,7 @@ pub trait Choice: Clone + PartialEq + Serialize + DeserializeOwned + JsonSchema 
     fn build(&self) -> Box<Self::Plugin>;
 
     /// What the algorithm cannot be combined with, and what it needs from the peer.
-    fn rules(&self) -> &'static [Rule];
+    fn rules(&self) -> &'static [Requirement];
 
     /// The name of an algorithm that is in no list.
     fn unlisted_name(&self) -> Option<&'static str>;
@@ -40,7 +40,7 @@ pub struct Unlisted<S: ?Sized> {
     /// Its name in lists.
     pub name: &'static str,
     /// What it cannot be combined with, and what it needs from the peer.
-    pub rules: &'static [Rule],
+    pub rules: &'static [Requirement],
     build: Arc<dyn Fn() -> Box<S> + Send + Sync>,
 }
 
@@ -52,13 +52,13 @@ impl<S: ?Sized> Unlisted<S> {
 
     /// The same with rules.
     #[must_use]
-    pub fn with_rules(self, rules: &'static [Rule]) -> Unlisted<S> {
+    pub fn with_rules(self, rules: &'static [Requirement]) -> Unlisted<S> {
         Unlisted { rules, ..self }
     }
 }
 
 impl<S: ?Sized> Algorithm<S> for Unlisted<S> {
-    fn rules(&self) -> &'static [Rule] {
+    fn rules(&self) -> &'static [Requirement] {
         self.rules
     }
 

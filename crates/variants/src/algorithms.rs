@@ -9,7 +9,7 @@ use reknit_tcp::seams::{self, Plugins, ReceiverPlugins, Seam, SenderPlugins};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::algorithm::{Algorithm, Choice, Unlisted};
+use crate::algorithm::{Algorithm, SeamAlgorithm, Unlisted};
 use crate::base::spurious_response::Response;
 use crate::base::{
     aimd, counted_pipe, cubic, delayed_ack, fixed_threshold, limited_transmit, newreno, no_timer, prr, reno,
@@ -25,7 +25,7 @@ use crate::linux::undo::{LinuxUndoConfig, LinuxUndoResponseConfig};
 use crate::linux::{acks, receive_buffer, reduction, reordering, rto, send_buffer, transmit};
 use crate::receiver::{lpc_receiver, paxson_rcv, yang};
 use crate::reknit::detector;
-use crate::rule::Rule;
+use crate::rule::Requirement;
 use crate::slot::Slot;
 use crate::threshold::rr::{self, dup_thresh, enhanced_sampling, rtt_histogram};
 use crate::threshold::{blanton_allman, leung_ma, lpc_sender, ncr, rn};
@@ -52,7 +52,7 @@ macro_rules! algorithms {
             Unlisted(Unlisted<dyn seams::$seam>),
         }
 
-        impl Choice for $seam {
+        impl SeamAlgorithm for $seam {
             type Plugin = dyn seams::$seam;
 
             fn build(&self) -> Box<Self::Plugin> {
@@ -63,7 +63,7 @@ macro_rules! algorithms {
                 }
             }
 
-            fn rules(&self) -> &'static [Rule] {
+            fn rules(&self) -> &'static [Requirement] {
                 match self {
                     $($($seam::$plain {} => &[],)*)?
                     $($seam::$name(algorithm) => Algorithm::<Self::Plugin>::rules(algorithm),)*
@@ -99,7 +99,7 @@ macro_rules! content {
     (one $seam:ident) => { $seam };
     (many $seam:ident) => { Vec<$seam> };
     (build one $content:expr) => { $content.build() };
-    (build many $content:expr) => { $content.iter().map(Choice::build).collect() };
+    (build many $content:expr) => { $content.iter().map(SeamAlgorithm::build).collect() };
 }
 
 /// Defines the list of each seam, and the [`Composition`].

@@ -7,11 +7,11 @@ use reknit_tcp::Config;
 use reknit_tcp::seams::Seam;
 use toml::Value;
 
-use crate::algorithm::Choice;
+use crate::algorithm::SeamAlgorithm;
 pub use crate::algorithms::Composition;
 use crate::base::newreno;
 use crate::parameter::Description;
-use crate::rule::{Need, Rule};
+use crate::rule::{Need, Requirement};
 use crate::slot::Part;
 
 impl Composition {
@@ -48,8 +48,8 @@ impl Composition {
     /// Chooses again which plug-ins replace those that need SACK; call it after algorithms were changed. A detector that works
     /// without SACK stays: it may have the only timer. If it is replaced, so is an estimator that leaves the timer to it.
     pub fn settle(&mut self) {
-        let needs_sack = |rules: &[Rule]| rules.iter().any(|rule| rule.needs(Need::Sack));
-        let depends_on = |rule: &Rule| matches!(rule, Rule::Only(Seam::LossDetector, _));
+        let needs_sack = |rules: &[Requirement]| rules.iter().any(|rule| rule.needs(Need::Sack));
+        let depends_on = |rule: &Requirement| matches!(rule, Requirement::Only(Seam::LossDetector, _));
         let has_timer = !self.rto_estimator.rules().iter().any(depends_on);
         self.without_sack = match (needs_sack(self.loss_detector.rules()), needs_sack(self.fast_recovery.rules())) {
             (true, _) if !has_timer => Some(newreno::with_its_timer),

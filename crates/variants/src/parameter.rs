@@ -8,7 +8,7 @@ use schemars::generate::SchemaSettings;
 use serde_json::Value as Json;
 use toml::{Table, Value};
 
-use crate::algorithm::Choice;
+use crate::algorithm::SeamAlgorithm;
 
 /// One of the algorithms that may fill a seam.
 #[derive(Clone, PartialEq, Debug)]
@@ -24,7 +24,7 @@ pub struct Description {
 }
 
 /// The algorithms of a seam.
-pub(crate) fn descriptions<C: Choice>() -> Vec<Description> {
+pub(crate) fn descriptions<C: SeamAlgorithm>() -> Vec<Description> {
     let settings = SchemaSettings::draft2020_12().with(|settings| settings.inline_subschemas = true);
     let schema = settings.into_generator().into_root_schema_for::<C>().to_value();
     let branches = schema["oneOf"].as_array().into_iter().flatten();

@@ -8,7 +8,7 @@ use reknit_tcp::experiment::Features;
 
 /// What an algorithm requires of the rest of its variant, or of the peer.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Rule {
+pub enum Requirement {
     /// Only these algorithms may fill the seam, because this algorithm decides the same thing itself.
     Only(Seam, &'static [&'static str]),
     /// It withholds acknowledgments. At most one part of an end may do so.
@@ -21,15 +21,15 @@ pub enum Rule {
     Needs(Need, &'static str),
 }
 
-impl Rule {
+impl Requirement {
     /// True if the rule needs this from the peer.
     pub fn needs(&self, what: Need) -> bool {
-        matches!(self, Rule::Needs(need, _) if *need == what)
+        matches!(self, Requirement::Needs(need, _) if *need == what)
     }
 }
 
 /// The rule of detectors and recoveries that `Composition::without_sack` replaces.
-pub const NEEDS_SACK: Rule = Rule::Needs(Need::Sack, "losses are detected and repaired as in `newreno`");
+pub const NEEDS_SACK: Requirement = Requirement::Needs(Need::Sack, "losses are detected and repaired as in `newreno`");
 
 /// What a peer may or may not support.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -5,9 +5,9 @@
 
 use reknit_tcp::Info;
 
-use crate::algorithm::Choice;
+use crate::algorithm::SeamAlgorithm;
 use crate::composition::Composition;
-use crate::rule::{Need, Rule};
+use crate::rule::{Need, Requirement};
 use crate::slot::Part;
 use reknit_tcp::seams::Seam;
 
@@ -24,7 +24,7 @@ fn parts(composition: &Composition) -> Vec<(Seam, Part)> {
     composition.all_parts().collect()
 }
 
-fn with_rule(parts: &[(Seam, Part)], wanted: Rule) -> Option<&(Seam, Part)> {
+fn with_rule(parts: &[(Seam, Part)], wanted: Requirement) -> Option<&(Seam, Part)> {
     parts.iter().find(|(_, part)| part.rules.contains(&wanted))
 }
 
@@ -46,8 +46,8 @@ pub fn check(composition: &Composition) -> Findings {
 /// Returns a warning if the sender and the receiver both wait for the same segment: the times add up.
 pub fn between(sender: &Composition, receiver: &Composition) -> Option<String> {
     let (at_sender, at_receiver) = (parts(sender), parts(receiver));
-    let (seam, waits) = with_rule(&at_sender, Rule::Waits)?;
-    let (other, withholds) = with_rule(&at_receiver, Rule::Withholds)?;
+    let (seam, waits) = with_rule(&at_sender, Requirement::Waits)?;
+    let (other, withholds) = with_rule(&at_receiver, Requirement::Withholds)?;
     Some(format!(
         "{seam}: `{}` waits before it retransmits, and `{}` at the receiver ({other}) withholds the ACKs that it \
          waits for: the times add up",
@@ -60,7 +60,7 @@ fn exclusions(parts: &[(Seam, Part)]) -> Vec<String> {
     let mut errors = Vec::new();
     for (by, part) in parts {
         for rule in part.rules {
-            let Rule::Only(seam, allowed) = rule else { continue };
+            let Requirement::Only(seam, allowed) = rule else { continue };
             let others = parts.iter().filter(|(at, other)| at == seam && !allowed.contains(&other.algorithm.as_str()));
             let allowed = if allowed.is_empty() { "nothing".to_owned() } else { allowed.join(", ") };
             errors.extend(others.map(|(_, other)| {
@@ -85,7 +85,7 @@ fn repetitions(parts: &[(Seam, Part)]) -> Option<String> {
 }
 
 fn withholders(parts: &[(Seam, Part)]) -> Option<String> {
-    let mut withholding = parts.iter().filter(|(_, part)| part.rules.contains(&Rule::Withholds));
+    let mut withholding = parts.iter().filter(|(_, part)| part.rules.contains(&Requirement::Withholds));
     let (first, second) = (withholding.next()?, withholding.next()?);
     Some(format!(
         "{}: `{}` withholds ACKs, and so does `{}` ({}); only one of them is allowed",
@@ -103,7 +103,7 @@ fn without_sack(parts: &[(Seam, Part)]) -> Option<String> {
 
 /// A threshold above the window can be reached only with new data.
 fn starvation(parts: &[(Seam, Part)]) -> Option<String> {
-    let (seam, threshold) = with_rule(parts, Rule::MayExceedWindow)?;
+    let (seam, threshold) = with_rule(parts, Requirement::MayExceedWindow)?;
     parts.iter().find(|(at, part)| *at == Seam::LimitedTransmit && part.algorithm == "off")?;
     Some(format!(
         "limited_transmit: with `off`, `{}` ({seam}) may set a threshold above the window; then only the timer repairs losses",
@@ -149,7 +149,7 @@ fn unmet(composition: &Composition, is_unmet: impl Fn(Need) -> bool) -> Vec<Stri
     };
     for (_, part) in parts(composition) {
         for rule in part.rules {
-            if let Rule::Needs(need, instead) = rule {
+            if let Requirement::Needs(need, instead) = rule {
                 note(*need, instead);
             }
         }

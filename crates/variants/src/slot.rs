@@ -3,9 +3,9 @@
 use reknit_config::KeyError;
 use toml::{Table, Value};
 
-use crate::algorithm::Choice;
+use crate::algorithm::SeamAlgorithm;
 use crate::parameter::{self, Description};
-use crate::rule::Rule;
+use crate::rule::Requirement;
 use reknit_tcp::seams::Seam;
 
 /// An algorithm of a composition, as users see it.
@@ -16,7 +16,7 @@ pub struct Part {
     /// All of its parameters.
     pub parameters: Table,
     /// What it cannot be combined with, and what it needs from the peer.
-    pub rules: &'static [Rule],
+    pub rules: &'static [Requirement],
 }
 
 impl Part {
@@ -43,7 +43,7 @@ pub trait Slot {
     fn fill(&mut self, seam: Seam, value: Value) -> Result<(), KeyError>;
 }
 
-impl<C: Choice> Slot for C {
+impl<C: SeamAlgorithm> Slot for C {
     fn parts(&self) -> Vec<Part> {
         vec![part(self)]
     }
@@ -66,7 +66,7 @@ impl<C: Choice> Slot for C {
     }
 }
 
-impl<C: Choice> Slot for Vec<C> {
+impl<C: SeamAlgorithm> Slot for Vec<C> {
     fn parts(&self) -> Vec<Part> {
         self.iter().map(part).collect()
     }
@@ -93,7 +93,7 @@ impl<C: Choice> Slot for Vec<C> {
 }
 
 /// An algorithm as users see it. As a value, it is a table of one entry: its name, and the table of its parameters.
-fn part<C: Choice>(choice: &C) -> Part {
+fn part<C: SeamAlgorithm>(choice: &C) -> Part {
     let value = Value::try_from(choice).ok();
     let named = value.and_then(|value| value.as_table()?.clone().into_iter().next());
     let (algorithm, parameters) = match named {
@@ -105,7 +105,7 @@ fn part<C: Choice>(choice: &C) -> Part {
 
 /// The algorithm that `table` describes. Parameters that are not given are taken from the one in `current` with the same
 /// name, if there is one.
-fn read<C: Choice>(mut table: Table, current: &[Part]) -> Result<C, KeyError> {
+fn read<C: SeamAlgorithm>(mut table: Table, current: &[Part]) -> Result<C, KeyError> {
     let known = parameter::descriptions::<C>();
     let names = || known.iter().map(|known| known.name.as_str()).collect::<Vec<_>>();
     let algorithm = match (table.remove("algorithm"), current) {

@@ -9,7 +9,7 @@ use reknit_units::{Instant, Segments};
 use reknit_variants::algorithm::Unlisted;
 use reknit_variants::algorithms::{self, LimitedTransmit};
 use reknit_variants::base::limited_transmit;
-use reknit_variants::rule::{Need, Rule};
+use reknit_variants::rule::{Need, Requirement};
 use reknit_variants::rules;
 use reknit_variants::{Composition, Custom, VARIANTS, composition, file};
 
@@ -223,12 +223,12 @@ impl AckPolicy for AtOnce {
 
 /// A threshold with every rule that a threshold can have.
 fn particular(limited_transmit: LimitedTransmit) -> Composition {
-    const RULES: &[Rule] = &[
-        Rule::Only(Seam::LimitedTransmit, &["off", "per-sack"]),
-        Rule::MayExceedWindow,
-        Rule::Waits,
-        Rule::Needs(Need::Sack, "it stays at 3"),
-        Rule::Needs(Need::Timestamps, "it guesses"),
+    const RULES: &[Requirement] = &[
+        Requirement::Only(Seam::LimitedTransmit, &["off", "per-sack"]),
+        Requirement::MayExceedWindow,
+        Requirement::Waits,
+        Requirement::Needs(Need::Sack, "it stays at 3"),
+        Requirement::Needs(Need::Timestamps, "it guesses"),
     ];
     let threshold = Unlisted::<dyn DupThresh>::new("particular", || Box::new(Three)).with_rules(RULES);
     Composition { dup_thresh: algorithms::DupThresh::Unlisted(threshold), limited_transmit, ..Composition::default() }
@@ -237,7 +237,7 @@ fn particular(limited_transmit: LimitedTransmit) -> Composition {
 /// A receiver that withholds acknowledgments.
 fn miser() -> algorithms::AckPolicy {
     let policy = Unlisted::<dyn AckPolicy>::new("miser", || Box::new(AtOnce));
-    algorithms::AckPolicy::Unlisted(policy.with_rules(&[Rule::Withholds]))
+    algorithms::AckPolicy::Unlisted(policy.with_rules(&[Requirement::Withholds]))
 }
 
 #[test]

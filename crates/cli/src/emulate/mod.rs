@@ -182,7 +182,7 @@ fn check(args: &Args) -> Result<(), Failure> {
 fn write_files(args: &Args, label: &str, report: &Report) -> Result<(), Failure> {
     if let Some(file) = &args.record {
         output::write_file("--record", file, show::recorded_path(label, args.seed, report))?;
-        let left_out: u64 = report.records.iter().flatten().map(emulate::Record::left_out).sum();
+        let left_out: u64 = report.records.iter().flatten().map(emulate::PathRecording::left_out).sum();
         if left_out > 0 {
             output::note(format_args!(
                 "warning: {}: the last {} packets are not recorded",

@@ -9,7 +9,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use indicatif::ProgressBar;
 use rayon::prelude::*;
 use reknit_compare::{
-    Error, Growth, Location, Matrix, MatrixJob, MatrixOptions, MatrixPath, MatrixStore, NamedVariant, named_variant,
+    Error, GrowthModel, Location, Matrix, MatrixJob, MatrixOptions, MatrixPath, MatrixStore, NamedVariant,
+    named_variant,
 };
 use reknit_host::Tcp;
 use reknit_path::RandomPath;
@@ -97,7 +98,7 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     }
     let (stacks, variants) = who(args)?;
     let kernels = stacks.iter().filter(|stack| matches!(stack, Tcp::Kernel(_)));
-    let live_growths = kernels.map(|kernel| Growth::of_kernel(&kernel.to_string())).collect();
+    let live_growths = kernels.map(|kernel| GrowthModel::of_kernel(&kernel.to_string())).collect();
     let (duration, seeds) = (args.duration, args.seeds);
     let options = MatrixOptions { paths: paths(args)?, variants, live_growths, duration, seeds };
     let matrix = Matrix::new(options)?;

@@ -1,6 +1,6 @@
 //! Prints a matrix as text, as JSON or as CSV.
 
-use reknit_compare::{MatrixReport, MatrixRun, Shares, Spread};
+use reknit_compare::{MatrixReport, MatrixRun, Shares, SummaryStats};
 
 use super::Args;
 use crate::table::{self, Align, Column, Screen};
@@ -69,10 +69,10 @@ fn spread(
     rows: &[&Shares],
     titles: [&'static str; 3],
     rank: u8,
-    of: impl Fn(&Shares) -> Option<Spread>,
+    of: impl Fn(&Shares) -> Option<SummaryStats>,
 ) -> [Column; 3] {
-    let values: [fn(Spread) -> f64; 3] = [|s| s.mean, |s| s.median, |s| s.min];
-    let column = |title: &'static str, value: fn(Spread) -> f64| {
+    let values: [fn(SummaryStats) -> f64; 3] = [|s| s.mean, |s| s.median, |s| s.min];
+    let column = |title: &'static str, value: fn(SummaryStats) -> f64| {
         let cell = |row: &&Shares| of(row).map_or("-".to_owned(), |s| output::per_cent(value(s)));
         Column::of(title, rank, Align::Right, rows, cell)
     };

@@ -2,7 +2,7 @@
 
 use reknit_compare::{Location, NamedVariant, named_variant};
 use reknit_host::{Tcp, TcpError};
-use reknit_variants::algorithm::Choice;
+use reknit_variants::algorithm::SeamAlgorithm;
 use reknit_variants::{Custom, rules};
 
 use super::Args;

@@ -5,7 +5,7 @@ use std::sync::atomic::AtomicBool;
 
 use reknit_compare::{Estimate, NamedVariant};
 use reknit_host::testbed::Payload;
-use reknit_host::{KernelCounters, Outcome, Spec, StopReason, Tcp, TestbedError};
+use reknit_host::{KernelCounters, Spec, StopReason, Tcp, TestbedError, TransferResult};
 use reknit_path::Profile;
 use serde::Serialize;
 
@@ -155,7 +155,7 @@ impl Measured {
         self.sender_counters.as_ref().and_then(|counters| counters.get(name)).copied().unwrap_or(0)
     }
 
-    fn of(spec: &Spec, outcome: &Outcome, sha256: Option<String>) -> Measured {
+    fn of(spec: &Spec, outcome: &TransferResult, sha256: Option<String>) -> Measured {
         let punctuality = outcome.punctuality;
         Measured {
             goodput_mbit_s: outcome.goodput() / 1e6,
@@ -184,7 +184,7 @@ pub(super) fn estimate(transfers: &[&Transfer], value: impl Fn(&Measured) -> f64
 }
 
 /// What the two ends did without; a line names the variant.
-fn fallbacks(spec: &Spec, outcome: &Outcome) -> Vec<String> {
+fn fallbacks(spec: &Spec, outcome: &TransferResult) -> Vec<String> {
     let Some(info) = &outcome.info else { return Vec::new() };
     let mut told = Vec::new();
     let mut all = Vec::new();
@@ -202,7 +202,7 @@ fn fallbacks(spec: &Spec, outcome: &Outcome) -> Vec<String> {
 }
 
 /// Checks that the data received equals the data sent.
-fn verify(spec: &Spec, outcome: &Outcome) -> Result<Option<String>, String> {
+fn verify(spec: &Spec, outcome: &TransferResult) -> Result<Option<String>, String> {
     if spec.payload == Payload::Endless || outcome.ending == StopReason::Unfinished {
         Ok(None)
     } else if outcome.sent == outcome.received {

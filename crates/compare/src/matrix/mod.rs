@@ -13,8 +13,8 @@ use reknit_units::Duration;
 use toml::Table;
 
 pub use self::store::MatrixStore;
-pub use self::summary::{MatrixReport, MatrixRun, PathReferences, Shares, Spread};
-use crate::references::{Growth, Purpose, References};
+pub use self::summary::{MatrixReport, MatrixRun, PathReferences, Shares, SummaryStats};
+use crate::references::{GrowthModel, References, RunKind};
 use crate::run_summary::goodput_mbit_s;
 use crate::setup::Setup;
 use crate::{Error, InputError, NamedVariant, ScenarioOptions};
@@ -81,7 +81,7 @@ pub struct MatrixOptions {
     /// The variants to simulate.
     pub variants: Vec<NamedVariant>,
     /// The growths of kernels that run live: their oracles are simulated, too.
-    pub live_growths: Vec<Growth>,
+    pub live_growths: Vec<GrowthModel>,
     /// Length of each run in simulated time.
     pub duration: Duration,
     /// Runs on each path, with the seeds from 1 to this number.
@@ -92,7 +92,7 @@ pub struct MatrixOptions {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct MatrixJob {
     path: usize,
-    purpose: Purpose,
+    purpose: RunKind,
     seed: u64,
 }
 
@@ -118,14 +118,14 @@ impl Matrix {
             ScenarioOptions { path: source, duration, ..ScenarioOptions::of(Plan::bulk(1)) }.look_up()
         };
         let setups: Vec<Setup> = options.paths.iter().map(look_up).collect::<Result<_, _>>()?;
-        let is_needed = |growth: &Growth| {
-            matches!(growth, Growth::Cubic | Growth::Reno)
+        let is_needed = |growth: &GrowthModel| {
+            matches!(growth, GrowthModel::Cubic | GrowthModel::Reno)
                 || options.live_growths.contains(growth)
-                || options.variants.iter().any(|variant| Growth::of(variant) == *growth)
+                || options.variants.iter().any(|variant| GrowthModel::of(variant) == *growth)
         };
-        let mut purposes = vec![Purpose::InOrder];
-        purposes.extend(Growth::ALL.into_iter().filter(is_needed).map(Purpose::Oracle));
-        purposes.extend((0..options.variants.len()).map(Purpose::Variant));
+        let mut purposes = vec![RunKind::InOrder];
+        purposes.extend(GrowthModel::ALL.into_iter().filter(is_needed).map(RunKind::Oracle));
+        purposes.extend((0..options.variants.len()).map(RunKind::Variant));
         let seeds = 1..=u64::from(options.seeds);
         let jobs = (0..setups.len())
             .flat_map(|path| purposes.iter().map(move |purpose| (path, *purpose)))
@@ -167,7 +167,7 @@ impl Matrix {
         Some(goodput_mbit_s(&result))
     }
 
-    fn variant(&self, purpose: Purpose) -> &NamedVariant {
+    fn variant(&self, purpose: RunKind) -> &NamedVariant {
         self.references.variant(purpose, &self.options.variants)
     }
 
@@ -215,9 +215,9 @@ mod tests {
     fn each_growth_has_its_own_oracle() {
         let matrix = matrix(&["newreno", "rack", "bbr1"]);
         let goodput = |job: &MatrixJob| match job.purpose {
-            Purpose::Oracle(Growth::Cubic) => 2.0,
-            Purpose::Oracle(Growth::Reno) => 4.0,
-            Purpose::Oracle(Growth::Bbr1) => 8.0,
+            RunKind::Oracle(GrowthModel::Cubic) => 2.0,
+            RunKind::Oracle(GrowthModel::Reno) => 4.0,
+            RunKind::Oracle(GrowthModel::Bbr1) => 8.0,
             _ => 1.0,
         };
         let simulated: Vec<_> = matrix.jobs.iter().map(|job| Some(goodput(job))).collect();

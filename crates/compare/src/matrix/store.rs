@@ -13,7 +13,7 @@ use sha2::{Digest, Sha256};
 
 use super::{Matrix, MatrixJob};
 use crate::Error;
-use crate::references::Purpose;
+use crate::references::RunKind;
 
 /// A folder with finished runs.
 #[derive(Debug)]
@@ -77,7 +77,7 @@ impl MatrixStore {
 impl Matrix {
     /// The key of a simulation in a store: a digest of everything that its result depends on.
     pub fn key(&self, job: &MatrixJob) -> String {
-        let order = if job.purpose == Purpose::InOrder { "in order" } else { "" };
+        let order = if job.purpose == RunKind::InOrder { "in order" } else { "" };
         let parts = self.variant(job.purpose).parts();
         self.digest(job.path, &[env!("REKNIT_SOURCES"), order, &parts], job.seed)
     }
@@ -89,7 +89,7 @@ impl Matrix {
 
     /// A description of a simulation.
     pub fn about(&self, job: &MatrixJob) -> String {
-        let order = if job.purpose == Purpose::InOrder { " in order" } else { "" };
+        let order = if job.purpose == RunKind::InOrder { " in order" } else { "" };
         let path = &self.options.paths[job.path].name;
         format!("{path}{order}, {}, seed {}", self.variant(job.purpose).name, job.seed)
     }

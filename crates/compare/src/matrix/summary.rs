@@ -4,7 +4,7 @@ use reknit_units::Duration;
 use serde::{Deserialize, Serialize};
 
 use super::Matrix;
-use crate::references::{Growth, Purpose, share};
+use crate::references::{GrowthModel, RunKind, share};
 
 /// The complete report.
 #[derive(Clone, PartialEq, Debug, Serialize)]
@@ -49,12 +49,12 @@ pub struct PathReferences {
 }
 
 impl PathReferences {
-    fn possible(&self, growth: Growth) -> Option<f64> {
+    fn possible(&self, growth: GrowthModel) -> Option<f64> {
         match growth {
-            Growth::Cubic => self.oracle_mbit_s,
-            Growth::Reno => self.oracle_reno_mbit_s,
-            Growth::Bbr1 => self.oracle_bbr1_mbit_s,
-            Growth::Bbr => self.oracle_bbr_mbit_s,
+            GrowthModel::Cubic => self.oracle_mbit_s,
+            GrowthModel::Reno => self.oracle_reno_mbit_s,
+            GrowthModel::Bbr1 => self.oracle_bbr1_mbit_s,
+            GrowthModel::Bbr => self.oracle_bbr_mbit_s,
         }
     }
 }
@@ -92,14 +92,14 @@ pub struct Shares {
     /// The number of paths.
     pub paths: usize,
     /// Goodput as a share of that on the in-order path.
-    pub of_in_order: Option<Spread>,
+    pub of_in_order: Option<SummaryStats>,
     /// Goodput as a share of what is possible.
-    pub of_oracle: Option<Spread>,
+    pub of_oracle: Option<SummaryStats>,
 }
 
 /// Mean, median and minimum of some shares.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize)]
-pub struct Spread {
+pub struct SummaryStats {
     /// The mean.
     pub mean: f64,
     /// The median.
@@ -108,12 +108,12 @@ pub struct Spread {
     pub min: f64,
 }
 
-impl Spread {
-    fn of(mut shares: Vec<f64>) -> Option<Spread> {
+impl SummaryStats {
+    fn of(mut shares: Vec<f64>) -> Option<SummaryStats> {
         shares.sort_by(f64::total_cmp);
         let (min, n) = (*shares.first()?, shares.len());
         let median = f64::midpoint(shares[(n - 1) / 2], shares[n / 2]);
-        Some(Spread { mean: shares.iter().sum::<f64>() / n as f64, median, min })
+        Some(SummaryStats { mean: shares.iter().sum::<f64>() / n as f64, median, min })
     }
 }
 
@@ -129,7 +129,7 @@ pub(super) fn report(matrix: &Matrix, simulated: &[Option<f64>], live: &[MatrixR
     let paths = references(matrix, simulated);
     let mut runs = Vec::new();
     for (job, goodput) in matrix.jobs.iter().zip(simulated) {
-        if let (Purpose::Variant(i), Some(goodput)) = (job.purpose, goodput) {
+        if let (RunKind::Variant(i), Some(goodput)) = (job.purpose, goodput) {
             let run = MatrixRun::live(
                 &matrix.options.paths[job.path].name,
                 &matrix.options.variants[i].name,
@@ -144,7 +144,7 @@ pub(super) fn report(matrix: &Matrix, simulated: &[Option<f64>], live: &[MatrixR
     for run in &mut runs {
         let path = paths.iter().find(|path| path.path == run.path);
         let variant = matrix.options.variants.iter().find(|variant| variant.name == run.variant);
-        let growth = variant.map_or_else(|| Growth::of_kernel(&run.variant), Growth::of);
+        let growth = variant.map_or_else(|| GrowthModel::of_kernel(&run.variant), GrowthModel::of);
         let possible = path.and_then(|path| path.possible(growth));
         run.of_in_order = share(run.goodput_mbit_s, path.and_then(|path| path.in_order_mbit_s));
         run.of_oracle = share(run.goodput_mbit_s, possible);
@@ -162,7 +162,7 @@ pub(super) fn report(matrix: &Matrix, simulated: &[Option<f64>], live: &[MatrixR
 }
 
 fn references(matrix: &Matrix, simulated: &[Option<f64>]) -> Vec<PathReferences> {
-    let mean = |path: usize, purpose: Purpose| {
+    let mean = |path: usize, purpose: RunKind| {
         let of_this = matrix.jobs.iter().zip(simulated).filter(|(job, _)| job.path == path && job.purpose == purpose);
         mean(of_this.filter_map(|(_, goodput)| *goodput))
     };
@@ -170,11 +170,11 @@ fn references(matrix: &Matrix, simulated: &[Option<f64>]) -> Vec<PathReferences>
         path: path.name.clone(),
         description: path.description.clone(),
         lossy: path.lossy,
-        in_order_mbit_s: mean(i, Purpose::InOrder),
-        oracle_mbit_s: mean(i, Purpose::Oracle(Growth::Cubic)),
-        oracle_reno_mbit_s: mean(i, Purpose::Oracle(Growth::Reno)),
-        oracle_bbr1_mbit_s: mean(i, Purpose::Oracle(Growth::Bbr1)),
-        oracle_bbr_mbit_s: mean(i, Purpose::Oracle(Growth::Bbr)),
+        in_order_mbit_s: mean(i, RunKind::InOrder),
+        oracle_mbit_s: mean(i, RunKind::Oracle(GrowthModel::Cubic)),
+        oracle_reno_mbit_s: mean(i, RunKind::Oracle(GrowthModel::Reno)),
+        oracle_bbr1_mbit_s: mean(i, RunKind::Oracle(GrowthModel::Bbr1)),
+        oracle_bbr_mbit_s: mean(i, RunKind::Oracle(GrowthModel::Bbr)),
     };
     matrix.options.paths.iter().enumerate().map(one).collect()
 }
@@ -209,8 +209,8 @@ fn summary(paths: &[PathReferences], runs: &[MatrixRun]) -> Vec<Shares> {
                     live,
                     lossy,
                     paths: of_in_order.len(),
-                    of_in_order: Spread::of(of_in_order),
-                    of_oracle: Spread::of(shares(|run| run.of_oracle)),
+                    of_in_order: SummaryStats::of(of_in_order),
+                    of_oracle: SummaryStats::of(shares(|run| run.of_oracle)),
                 });
             }
         }
@@ -224,8 +224,8 @@ mod tests {
 
     #[test]
     fn the_median_of_an_even_number_is_between_two_values() {
-        let spread = Spread::of(vec![0.125, 0.875, 0.25, 0.5]).unwrap();
-        assert_eq!(spread, Spread { mean: 0.4375, median: 0.375, min: 0.125 });
-        assert_eq!(Spread::of(vec![]), None);
+        let spread = SummaryStats::of(vec![0.125, 0.875, 0.25, 0.5]).unwrap();
+        assert_eq!(spread, SummaryStats { mean: 0.4375, median: 0.375, min: 0.125 });
+        assert_eq!(SummaryStats::of(vec![]), None);
     }
 }

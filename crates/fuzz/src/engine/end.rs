@@ -30,7 +30,7 @@ pub(super) fn content(number: usize, from: i64, len: usize) -> &'static [u8] {
     &CONTENT[number][at..at + len]
 }
 
-pub(super) struct End {
+pub(super) struct TestedEnd {
     number: usize,
     pub(super) stream: Stream,
     pub(super) written: usize,
@@ -43,15 +43,30 @@ pub(super) struct End {
     buffer: Vec<u8>,
 }
 
-impl End {
-    pub(super) fn new(now: Instant, number: usize, composition: &Composition, config: Config, active: bool) -> End {
+impl TestedEnd {
+    pub(super) fn new(
+        now: Instant,
+        number: usize,
+        composition: &Composition,
+        config: Config,
+        active: bool,
+    ) -> TestedEnd {
         let config = Arc::new(composition.configure(config));
         let isn = [u32::MAX - 3000, 77_000][number];
         let identity = Identity { isn: SeqNum(isn), timestamp_offset: [u32::MAX - 500, 0][number] };
         let open = if active { Stream::connect } else { Stream::listen };
         let mut stream = open(now, &config, composition.build(), identity, SEND_BUFFER);
         stream.set_secret(0x1234_5678_9abc_def0 * (number as u64 + 1));
-        End { number, stream, written: 0, read: 0, is_taken_over: false, last: None, isn, buffer: vec![0; 16 << 10] }
+        TestedEnd {
+            number,
+            stream,
+            written: 0,
+            read: 0,
+            is_taken_over: false,
+            last: None,
+            isn,
+            buffer: vec![0; 16 << 10],
+        }
     }
 
     pub(super) fn state(&self) -> State {

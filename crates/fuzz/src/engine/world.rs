@@ -7,7 +7,7 @@ use reknit_tcp::{CloseReason, Config, Segment, State};
 use reknit_units::{Bytes, Duration, Instant};
 use reknit_variants::Composition;
 
-use super::end::{End, content};
+use super::end::{TestedEnd, content};
 use super::options;
 use crate::input::Input;
 use crate::segments::{Expected, mutated};
@@ -29,7 +29,7 @@ type Packet = (Segment, Vec<u8>);
 
 pub(super) struct World {
     now: Instant,
-    ends: [End; 2],
+    ends: [TestedEnd; 2],
     /// Packets on their way to each end, oldest first.
     flying: [VecDeque<Packet>; 2],
     is_attacked: bool,
@@ -45,8 +45,8 @@ impl World {
         let configs = [(); 2].map(|()| Config { simultaneous_open, ..options::config(input) });
         let [first, second] = configs;
         let ends = [
-            End::new(now, 0, compositions[0], first, true),
-            End::new(now, 1, compositions[1], second, simultaneous_open),
+            TestedEnd::new(now, 0, compositions[0], first, true),
+            TestedEnd::new(now, 1, compositions[1], second, simultaneous_open),
         ];
         let mut world = World {
             now,
@@ -103,7 +103,7 @@ impl World {
     }
 
     fn states(&self) -> [State; 2] {
-        self.ends.each_ref().map(End::state)
+        self.ends.each_ref().map(TestedEnd::state)
     }
 
     /// The packet at `place` arrives at `end`. False if nothing is on its way.
@@ -288,7 +288,8 @@ impl World {
 
     /// Everything has arrived, or an end has failed.
     fn check_whole(&self) {
-        let failed = |end: &End| end.stream.connection().close_reason().is_some_and(|r| r != CloseReason::Finished);
+        let failed =
+            |end: &TestedEnd| end.stream.connection().close_reason().is_some_and(|r| r != CloseReason::Finished);
         if self.ends.iter().any(failed) {
             return;
         }

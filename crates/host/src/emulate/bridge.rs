@@ -31,7 +31,7 @@ const PACKET: usize = 2048;
 
 /// The direction of a packet.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Bound {
+pub(super) enum LinkDirection {
     /// From the command to the outside.
     Up,
     /// From the outside to the command.
@@ -114,11 +114,11 @@ impl Bridge {
     pub(super) fn run(&mut self, events: &mut impl Events) -> io::Result<()> {
         let mut check = Instant::ZERO;
         loop {
-            let mut busy = self.collect(Bound::Up)?;
-            busy |= self.collect(Bound::Down)?;
+            let mut busy = self.collect(LinkDirection::Up)?;
+            busy |= self.collect(LinkDirection::Down)?;
             busy |= self.collect_relayed()?;
-            busy |= self.deliver(Bound::Up)?;
-            busy |= self.deliver(Bound::Down)?;
+            busy |= self.deliver(LinkDirection::Up)?;
+            busy |= self.deliver(LinkDirection::Down)?;
             let now = self.clock.now();
             if !busy {
                 let until = self.up.next_at().min(self.down.next_at()).min(events.deadline()).min(now + NAP);
@@ -143,9 +143,9 @@ impl Bridge {
     }
 
     /// Reads packets from the end where this direction begins. True if there were any.
-    fn collect(&mut self, bound: Bound) -> io::Result<bool> {
+    fn collect(&mut self, bound: LinkDirection) -> io::Result<bool> {
         for taken in 0..BATCH {
-            let device = if bound == Bound::Up { &self.inner } else { &self.outer };
+            let device = if bound == LinkDirection::Up { &self.inner } else { &self.outer };
             match device.recv(&mut self.buffer) {
                 Ok(n) => self.enter(bound, n)?,
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(taken > 0),
@@ -163,7 +163,7 @@ impl Bridge {
         for taken in 0..BATCH {
             let Some(relay) = &self.relay else { return Ok(false) };
             match recv(relay.packets.as_raw_fd(), &mut self.buffer, MsgFlags::MSG_DONTWAIT) {
-                Ok(n) => self.enter(Bound::Down, n)?,
+                Ok(n) => self.enter(LinkDirection::Down, n)?,
                 Err(Errno::EAGAIN) => return Ok(taken > 0),
                 Err(Errno::EINTR) => {}
                 Err(error) => return Err(error.into()),
@@ -173,7 +173,7 @@ impl Bridge {
     }
 
     /// A packet of `n` bytes, in the buffer, enters the path.
-    fn enter(&mut self, bound: Bound, n: usize) -> io::Result<()> {
+    fn enter(&mut self, bound: LinkDirection, n: usize) -> io::Result<()> {
         if !is_routed(&self.buffer[..n]) {
             return Ok(());
         }
@@ -182,8 +182,8 @@ impl Bridge {
         packet.clear();
         packet.extend_from_slice(&self.buffer[..n]);
         let (way, capture) = match bound {
-            Bound::Up => (&mut self.up, &mut self.captures[0]),
-            Bound::Down => (&mut self.down, &mut self.captures[1]),
+            LinkDirection::Up => (&mut self.up, &mut self.captures[0]),
+            LinkDirection::Down => (&mut self.down, &mut self.captures[1]),
         };
         if let Some(capture) = capture {
             capture.packet(now, &packet)?;
@@ -193,13 +193,13 @@ impl Bridge {
     }
 
     /// Passes on the packets that are due. True if there were any.
-    fn deliver(&mut self, bound: Bound) -> io::Result<bool> {
+    fn deliver(&mut self, bound: LinkDirection) -> io::Result<bool> {
         let mut busy = false;
         loop {
             let now = self.clock.now();
             let (way, capture) = match bound {
-                Bound::Up => (&mut self.up, &mut self.captures[1]),
-                Bound::Down => (&mut self.down, &mut self.captures[0]),
+                LinkDirection::Up => (&mut self.up, &mut self.captures[1]),
+                LinkDirection::Down => (&mut self.down, &mut self.captures[0]),
             };
             let Some((due, carried)) = way.leave(now) else { return Ok(busy) };
             busy = true;
@@ -215,11 +215,11 @@ impl Bridge {
     }
 
     /// Writes a packet to the end where this direction ends. A packet that a device refuses is lost, as in any network.
-    fn put(&mut self, bound: Bound, packet: &[u8]) {
-        if bound == Bound::Up && self.relay.as_mut().is_some_and(|relay| relay.takes(packet)) {
+    fn put(&mut self, bound: LinkDirection, packet: &[u8]) {
+        if bound == LinkDirection::Up && self.relay.as_mut().is_some_and(|relay| relay.takes(packet)) {
             return;
         }
-        let device = if bound == Bound::Up { &self.outer } else { &self.inner };
+        let device = if bound == LinkDirection::Up { &self.outer } else { &self.inner };
         if device.send(packet).is_err() {
             self.refused += 1;
         }

@@ -30,7 +30,7 @@ pub(super) struct CommandExit {
 }
 
 /// The inner end.
-pub(super) struct Inner {
+pub(super) struct InnerNamespace {
     launch: Option<Sender<Command>>,
     /// The command's process, once it runs.
     started: Receiver<io::Result<u32>>,
@@ -43,9 +43,9 @@ pub(super) struct Inner {
     thread: Option<JoinHandle<io::Result<CommandExit>>>,
 }
 
-impl Inner {
+impl InnerNamespace {
     /// Creates the namespace; returns its device too.
-    pub(super) fn start(subnet: Subnet, names: Names, v6_beyond: bool) -> io::Result<(Inner, SyncDevice)> {
+    pub(super) fn start(subnet: Subnet, names: Names, v6_beyond: bool) -> io::Result<(InnerNamespace, SyncDevice)> {
         let (hand_over, device) = channel();
         let (launch, launched) = channel::<Command>();
         let (report, started) = channel();
@@ -68,7 +68,7 @@ impl Inner {
             Ok(CommandExit { code: code?, dropped, congestion_control })
         })?;
         let device = device.recv().map_err(|_| io::Error::other("the thread of the inner end died"))??;
-        Ok((Inner { launch: Some(launch), started, ended, idle, hurry, thread: Some(thread) }, device))
+        Ok((InnerNamespace { launch: Some(launch), started, ended, idle, hurry, thread: Some(thread) }, device))
     }
 
     /// Starts the command; returns the number of its process.
@@ -116,21 +116,21 @@ enum Request {
 }
 
 /// A private outer end. Dropping it ends its server.
-pub(super) struct Outer {
+pub(super) struct OuterNamespace {
     /// The server is about to be ended, so its messages about that are not shown.
     ending: Arc<AtomicBool>,
     requests: Option<Sender<Request>>,
     thread: Option<JoinHandle<()>>,
 }
 
-impl Outer {
+impl OuterNamespace {
     /// Creates the namespace; returns its device too. `everywhere`: it answers for every address, and connections to
     /// others than its own go to `accepted`.
     pub(super) fn start(
         subnet: Subnet,
         everywhere: bool,
         accepted: Sender<Accepted>,
-    ) -> io::Result<(Outer, SyncDevice)> {
+    ) -> io::Result<(OuterNamespace, SyncDevice)> {
         let (hand_over, device) = channel();
         let (requests, requested) = channel();
         let ending = Arc::new(AtomicBool::new(false));
@@ -144,7 +144,7 @@ impl Outer {
             }
         })?;
         let device = device.recv().map_err(|_| io::Error::other("the thread of the outer end died"))??;
-        Ok((Outer { ending, requests: Some(requests), thread: Some(thread) }, device))
+        Ok((OuterNamespace { ending, requests: Some(requests), thread: Some(thread) }, device))
     }
 
     fn request<T>(&self, make: impl FnOnce(Sender<T>) -> Request) -> Option<T> {
@@ -168,7 +168,7 @@ impl Outer {
     }
 }
 
-impl Drop for Outer {
+impl Drop for OuterNamespace {
     fn drop(&mut self) {
         self.ending.store(true, Ordering::Relaxed);
         drop(self.requests.take());

@@ -80,21 +80,21 @@ pub(super) fn lock() -> io::Result<Flock<File>> {
 
 /// Undoes the changes in the namespace outside when dropped.
 #[derive(Debug)]
-pub(super) struct Undo {
+pub(super) struct CleanupGuard {
     file: PathBuf,
 }
 
-impl Undo {
+impl CleanupGuard {
     /// Registers `commands`, which are run at the end. Called before the change that they undo.
-    pub(super) fn promise(instance: Instance, commands: &[Vec<String>]) -> io::Result<Undo> {
+    pub(super) fn promise(instance: Instance, commands: &[Vec<String>]) -> io::Result<CleanupGuard> {
         let file = Path::new(FOLDER).join(format!("{}-{instance}", namespace()?));
         let lines: Vec<String> = commands.iter().map(|command| command.join("\t")).collect();
         fs::write(&file, lines.join("\n"))?;
-        Ok(Undo { file })
+        Ok(CleanupGuard { file })
     }
 }
 
-impl Drop for Undo {
+impl Drop for CleanupGuard {
     fn drop(&mut self) {
         let lock = lock();
         run(&self.file);

@@ -44,12 +44,12 @@ use reknit_units::{Duration, Instant};
 use tun_rs::SyncDevice;
 
 use self::bridge::Bridge;
-use self::ends::{Inner, Outer};
-use self::leftovers::{Instance, Undo};
+use self::ends::{InnerNamespace, OuterNamespace};
+use self::leftovers::{CleanupGuard, Instance};
 pub use self::meter::Counts;
 use self::names::Names;
 use self::namespaces::Subnet;
-pub use self::record::Record;
+pub use self::record::PathRecording;
 use self::relay::{Gateway, Relay, Scope};
 pub use self::session::Reading;
 use self::session::{Session, Signals};
@@ -143,7 +143,7 @@ pub struct Report {
     /// How late the other packets were, and how busy the machine was.
     pub punctuality: TimingAccuracy,
     /// What happened to packets, up and down, if they were recorded.
-    pub records: [Option<Record>; 2],
+    pub records: [Option<PathRecording>; 2],
 }
 
 /// Why it could not be run.
@@ -308,12 +308,12 @@ fn outside(spec: &Spec, privileged: bool, note: &mut dyn FnMut(String)) -> Resul
 /// Everything around the bridge.
 struct Setup {
     subnet: Subnet,
-    inner: Inner,
+    inner: InnerNamespace,
     inner_device: SyncDevice,
     outer_device: SyncDevice,
     relay: Option<Relay>,
     /// Undoes the changes outside when dropped.
-    _undo: Option<Undo>,
+    _undo: Option<CleanupGuard>,
 }
 
 impl Setup {
@@ -330,7 +330,7 @@ impl Setup {
         };
         let v6 = outside == Outside::Nat && nat::reaches_v6();
         let (inner, inner_device) =
-            Inner::start(subnet, names, v6).map_err(set_up("a network namespace with a TUN device"))?;
+            InnerNamespace::start(subnet, names, v6).map_err(set_up("a network namespace with a TUN device"))?;
         if outside == Outside::Nat {
             let outer_device = namespaces::outer_device(subnet).map_err(set_up("a TUN device"))?;
             let name = outer_device.name().map_err(set_up("a TUN device"))?;
@@ -341,7 +341,7 @@ impl Setup {
             return Ok(Setup { subnet, inner, inner_device, outer_device, relay, _undo: Some(undo) });
         }
         let (accepted, to_connect) = channel();
-        let (outer, outer_device) = Outer::start(subnet, outside == Outside::Relay, accepted)
+        let (outer, outer_device) = OuterNamespace::start(subnet, outside == Outside::Relay, accepted)
             .map_err(set_up("a second network namespace with a TUN device"))?;
         connections::connect_all(to_connect, move |destination| gateway.target(destination))
             .map_err(set_up("a relay"))?;
@@ -359,7 +359,7 @@ struct Span {
     waited: Duration,
 }
 
-fn conclude(mut bridge: Bridge, inner: Inner, span: Span) -> Result<Report, EmulateError> {
+fn conclude(mut bridge: Bridge, inner: InnerNamespace, span: Span) -> Result<Report, EmulateError> {
     let ended = inner.join().map_err(EmulateError::Failed)?;
     let counts = bridge.counts();
     let spans = [bridge.up.meter.span(), bridge.down.meter.span()];

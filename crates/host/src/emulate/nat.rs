@@ -4,7 +4,7 @@ use std::fs;
 use std::io::{self, Write};
 use std::process::{Command, Stdio};
 
-use super::leftovers::{self, Instance, Undo};
+use super::leftovers::{self, CleanupGuard, Instance};
 use super::namespaces::Subnet;
 use crate::programs::is_installed;
 
@@ -28,10 +28,10 @@ pub(super) fn reaches_v6() -> bool {
 
 /// Translates the addresses of `subnet`, whose outer device is `device`, and lets its packets pass. The result undoes
 /// it when dropped.
-pub(super) fn set_up(instance: Instance, subnet: Subnet, device: &str, v6: bool) -> io::Result<Undo> {
+pub(super) fn set_up(instance: Instance, subnet: Subnet, device: &str, v6: bool) -> io::Result<CleanupGuard> {
     let rules =
         if is_installed("nft") { Rules::nft(instance, subnet, device, v6) } else { Rules::iptables(subnet, device) };
-    let undo = Undo::promise(instance, &rules.undo)?;
+    let undo = CleanupGuard::promise(instance, &rules.undo)?;
     leftovers::allow_forwarding()?;
     rules.apply()?;
     Ok(undo)

@@ -14,14 +14,14 @@ const PER_LINE: usize = 10;
 
 /// Delays or losses of the packets of one direction.
 #[derive(Debug, Default)]
-pub struct Record {
+pub struct PathRecording {
     /// Nanoseconds.
     delays: Vec<u64>,
     /// Packets beyond [`MOST`].
     left_out: u64,
 }
 
-impl Record {
+impl PathRecording {
     /// The next packet enters.
     pub(super) fn on_entry(&mut self) {
         if self.delays.len() < MOST {

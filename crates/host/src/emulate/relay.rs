@@ -15,7 +15,7 @@ use std::time::Duration;
 use etherparse::{Icmpv4Slice, Icmpv4Type, NetSlice, PacketBuilder, SlicedPacket, TransportSlice};
 use nix::sys::socket::{AddressFamily, SockFlag, SockProtocol, SockType, socket};
 
-use super::ends::Outer;
+use super::ends::OuterNamespace;
 use crate::namespace::MTU;
 
 /// A flow of datagrams without answers for this long is forgotten (RFC 4787 §4.3 asks for at least 2 minutes).
@@ -37,9 +37,9 @@ pub(super) enum Scope {
     /// Only name queries to the outer end.
     Names,
     /// Everything that is not for the outer end itself.
-    Everything(Outer),
+    Everything(OuterNamespace),
     /// Nothing: there is only the outer end.
-    Nothing(Outer),
+    Nothing(OuterNamespace),
 }
 
 /// The services that this machine provides at the address of the outer end, unless a server there does.
@@ -111,7 +111,7 @@ impl Relay {
     }
 
     /// The server's end, if there is one.
-    pub(super) fn outer(&self) -> Option<&Outer> {
+    pub(super) fn outer(&self) -> Option<&OuterNamespace> {
         match &self.scope {
             Scope::Names => None,
             Scope::Everything(outer) | Scope::Nothing(outer) => Some(outer),

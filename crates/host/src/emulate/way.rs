@@ -5,7 +5,7 @@ use reknit_path::{Direction, DropRange, Notice, Packet, Phases, Pipe, Profile};
 use reknit_units::{Bytes, Instant};
 
 use super::meter::Meter;
-use super::record::Record;
+use super::record::PathRecording;
 use crate::packet::IpPacket;
 
 /// A packet in transit.
@@ -66,7 +66,7 @@ pub struct Stages {
 pub(super) struct EmulatedDirection {
     pipe: Pipe<InTransit>,
     pub(super) meter: Meter,
-    pub(super) record: Option<Record>,
+    pub(super) record: Option<PathRecording>,
     /// The number of the next packet.
     next: u64,
 }
@@ -76,7 +76,7 @@ impl EmulatedDirection {
         EmulatedDirection {
             pipe: Pipe::new(&stages.profile, stages.direction, seed, Phases::Drawn),
             meter: Meter::default(),
-            record: record.then(Record::default),
+            record: record.then(PathRecording::default),
             next: 0,
         }
     }

@@ -12,65 +12,65 @@ use super::kernel_end::KernelEnd;
 use crate::namespace::MTU;
 
 /// One end of the path.
-pub(crate) enum End {
+pub(crate) enum TestHost {
     /// A kernel, behind its TUN device.
     Kernel(KernelEnd),
     /// The engine.
     Engine(Box<EngineEnd>),
 }
 
-impl Endpoint for End {
+impl Endpoint for TestHost {
     fn take(&mut self, now: Instant, packet: &mut Vec<u8>) -> io::Result<bool> {
         match self {
-            End::Kernel(kernel) => {
+            TestHost::Kernel(kernel) => {
                 packet.resize(usize::from(MTU) + 64, 0);
                 let taken = kernel.take(packet)?;
                 packet.truncate(taken.unwrap_or(0));
                 Ok(taken.is_some())
             }
-            End::Engine(end) => end.poll(now, packet),
+            TestHost::Engine(end) => end.poll(now, packet),
         }
     }
 
     fn put(&mut self, now: Instant, bytes: &[u8], decoded: Option<&Decoded<'_>>) -> io::Result<()> {
         match (self, decoded) {
-            (End::Kernel(kernel), _) => kernel.deliver(bytes)?,
-            (End::Engine(end), Some(decoded)) => end.on_packet(now, decoded),
-            (End::Engine(_), None) => {} // corrupted: treated as lost
+            (TestHost::Kernel(kernel), _) => kernel.deliver(bytes)?,
+            (TestHost::Engine(end), Some(decoded)) => end.on_packet(now, decoded),
+            (TestHost::Engine(_), None) => {} // corrupted: treated as lost
         }
         Ok(())
     }
 
     fn deadline(&self) -> Instant {
         match self {
-            End::Kernel(_) => Instant::NEVER,
-            End::Engine(end) => end.deadline(),
+            TestHost::Kernel(_) => Instant::NEVER,
+            TestHost::Engine(end) => end.deadline(),
         }
     }
 
     fn readable(&self) -> Option<BorrowedFd<'_>> {
         match self {
-            End::Kernel(kernel) => {
+            TestHost::Kernel(kernel) => {
                 #[expect(unsafe_code, reason = "the device owns its descriptor")]
                 // SAFETY: the descriptor is open for as long as the device, which the result borrows.
                 let descriptor = unsafe { BorrowedFd::borrow_raw(kernel.device.as_raw_fd()) };
                 Some(descriptor)
             }
-            End::Engine(_) => None,
+            TestHost::Engine(_) => None,
         }
     }
 
     fn is_finished(&self) -> bool {
         match self {
-            End::Kernel(end) => end.is_finished(),
-            End::Engine(end) => end.is_finished(),
+            TestHost::Kernel(end) => end.is_finished(),
+            TestHost::Engine(end) => end.is_finished(),
         }
     }
 
     fn has_failed(&self) -> bool {
         match self {
-            End::Kernel(end) => end.has_failed(),
-            End::Engine(end) => end.failure().is_some(),
+            TestHost::Kernel(end) => end.has_failed(),
+            TestHost::Engine(end) => end.failure().is_some(),
         }
     }
 }

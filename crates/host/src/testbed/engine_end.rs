@@ -10,7 +10,7 @@ use reknit_units::{Bytes, Instant};
 use reknit_variants::Composition;
 use reknit_wire::{Decoded, Endpoints};
 
-use super::workload::{Sink, Source, Tally};
+use super::workload::{PayloadDigest, Sink, Source};
 use crate::namespace::MTU;
 
 /// The least size of the send buffer.
@@ -169,7 +169,7 @@ impl EngineEnd {
         self.stack.info(now, self.socket?)
     }
 
-    pub(crate) fn tally(self) -> Tally {
+    pub(crate) fn tally(self) -> PayloadDigest {
         match self.application {
             Application::Sends(source) => source.tally(),
             Application::Receives(sink) => sink.tally(),

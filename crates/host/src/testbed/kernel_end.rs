@@ -19,7 +19,7 @@ use reknit_units::{Duration as Span, Instant};
 use tun_rs::SyncDevice;
 
 use super::tcp::KernelTcp;
-use super::workload::{Payload, Sink, Source, Tally};
+use super::workload::{Payload, PayloadDigest, Sink, Source};
 use crate::clock::Clock;
 use crate::namespace;
 use crate::priority::RealTime;
@@ -99,7 +99,7 @@ impl Shared {
 /// The result of the task.
 #[derive(Debug)]
 pub(crate) struct Report {
-    pub(crate) tally: Tally,
+    pub(crate) tally: PayloadDigest,
     /// When the last byte was read.
     pub(crate) last_read: Instant,
     pub(crate) counters: KernelCounters,
@@ -233,7 +233,7 @@ impl Task {
     fn run(self, shared: &Shared, ready: Sender<Infallible>, go: &Receiver<Infallible>) -> io::Result<Report> {
         let _real_time = RealTime::begin();
         let (tally, last_read) = match self.transfer(shared, ready, go) {
-            Err(_) if shared.is_stopped() => (Tally::default(), self.clock.now()),
+            Err(_) if shared.is_stopped() => (PayloadDigest::default(), self.clock.now()),
             other => other?,
         };
         let waited_for_cpu = waited_for_cpu();
@@ -246,7 +246,7 @@ impl Task {
         shared: &Shared,
         ready: Sender<Infallible>,
         go: &Receiver<Infallible>,
-    ) -> io::Result<(Tally, Instant)> {
+    ) -> io::Result<(PayloadDigest, Instant)> {
         self.kernel.apply().map_err(io::Error::other)?;
         let listener = if self.opens { None } else { Some(TcpListener::bind(self.local)?) };
         if let Some(listener) = &listener {
@@ -292,7 +292,12 @@ impl Task {
         Ok(stream)
     }
 
-    fn send(&self, mut stream: &TcpStream, payload: &Payload, stop_at: Instant) -> io::Result<(Tally, Instant)> {
+    fn send(
+        &self,
+        mut stream: &TcpStream,
+        payload: &Payload,
+        stop_at: Instant,
+    ) -> io::Result<(PayloadDigest, Instant)> {
         let mut source = Source::new(payload, stop_at)?;
         let mut chunk = vec![0; CHUNK];
         loop {
@@ -311,7 +316,7 @@ impl Task {
         Ok((source.tally(), self.clock.now()))
     }
 
-    fn receive(&self, stream: &TcpStream) -> io::Result<(Tally, Instant)> {
+    fn receive(&self, stream: &TcpStream) -> io::Result<(PayloadDigest, Instant)> {
         let mut sink = Sink::default();
         let mut chunk = vec![0; CHUNK];
         let mut last_read = self.clock.now();

@@ -33,14 +33,14 @@ use reknit_units::{Bytes, Duration, Instant};
 use reknit_wire::Endpoints;
 
 use self::emulator::{Emulator, Side, Stopped};
-use self::end::End;
+use self::end::TestHost;
 use self::engine_end::{Application, EngineEnd};
 pub use self::kernel_end::KernelCounters;
 use self::kernel_end::{KernelEnd, Task};
 use self::observer::Observer;
-pub use self::outcome::{Outcome, StopReason};
+pub use self::outcome::{StopReason, TransferResult};
 pub use self::tcp::{KernelTcp, Tcp, TcpError};
-pub use self::workload::{Payload, Tally};
+pub use self::workload::{Payload, PayloadDigest};
 use self::workload::{Sink, Source};
 use crate::capture::CaptureFile;
 use crate::clock::Clock;
@@ -128,8 +128,8 @@ pub enum TestbedError {
 ///
 /// # Errors
 /// If the machine cannot run it, or the transfer fails. It is no error if the transfer is not finished after
-/// `spec.duration`; see [`Outcome::ending`].
-pub fn run(spec: &Spec, cancel: &AtomicBool) -> Result<Outcome, TestbedError> {
+/// `spec.duration`; see [`TransferResult::ending`].
+pub fn run(spec: &Spec, cancel: &AtomicBool) -> Result<TransferResult, TestbedError> {
     let clock = Clock::start();
     let stop_at = clock.now() + spec.duration;
     let (ready, all_ready) = mpsc::channel();
@@ -156,7 +156,7 @@ pub fn run(spec: &Spec, cancel: &AtomicBool) -> Result<Outcome, TestbedError> {
     let waited = waited_for_cpu().saturating_sub(waited_before);
     let outcome = conclude(emulator.sides, span, &emulator.lateness, waited)?;
     let unfinished = stopped == Stopped::TimeIsUp && spec.payload != Payload::Endless;
-    Ok(if unfinished { Outcome { ending: StopReason::Unfinished, ..outcome } } else { outcome })
+    Ok(if unfinished { TransferResult { ending: StopReason::Unfinished, ..outcome } } else { outcome })
 }
 
 fn addresses(ipv6: bool) -> [IpAddr; 2] {
@@ -174,7 +174,7 @@ fn make_end(
     stop_at: Instant,
     ready: mpsc::Sender<Infallible>,
     go: mpsc::Receiver<Infallible>,
-) -> Result<End, TestbedError> {
+) -> Result<TestHost, TestbedError> {
     let opens = is_sender == (spec.opener == Opener::Sender);
     let [sender, receiver] = addresses(spec.ipv6);
     let (local, remote) = if is_sender { (sender, receiver) } else { (receiver, sender) };
@@ -193,7 +193,7 @@ fn make_end(
                 clock,
             };
             let end = KernelEnd::start(task, ready, go).map_err(set_up("a network namespace with a TUN device"))?;
-            Ok(End::Kernel(end))
+            Ok(TestHost::Kernel(end))
         }
         Tcp::Engine(_, composition) => {
             let application = if is_sender {
@@ -208,19 +208,19 @@ fn make_end(
             let endpoints = Endpoints { source: local, destination: remote };
             let end = EngineEnd::new(endpoints, opens, composition.clone(), &tcp, application)
                 .map_err(set_up("reknit's TCP"))?;
-            Ok(End::Engine(Box::new(end)))
+            Ok(TestHost::Engine(Box::new(end)))
         }
     }
 }
 
 fn make_side(
     spec: &Spec,
-    mut end: End,
+    mut end: TestHost,
     direction: Direction,
     capture: Option<&Path>,
     clock: Clock,
     began: Instant,
-) -> Result<Side<End>, TestbedError> {
+) -> Result<Side<TestHost>, TestbedError> {
     let name = if direction == Direction::Forward { "sender" } else { "receiver" };
     let capture = match capture {
         Some(path) => Some(CaptureFile::new(path, name, clock).map_err(|error| {
@@ -229,7 +229,7 @@ fn make_side(
         })?),
         None => None,
     };
-    if let End::Engine(engine) = &mut end {
+    if let TestHost::Engine(engine) = &mut end {
         engine.start(began).map_err(TestbedError::Closed)?;
     }
     let pipe = Pipe::new(&spec.profile, direction, spec.seed, Phases::Drawn);
@@ -247,7 +247,7 @@ struct Span {
 /// The results of one end.
 #[derive(Default)]
 struct EndResults {
-    tally: Tally,
+    tally: PayloadDigest,
     last_read: Option<Instant>,
     engine: Option<SendStats>,
     receive: Option<ReceiveStats>,
@@ -257,9 +257,9 @@ struct EndResults {
     refused: u64,
 }
 
-fn finish_end(end: End, span: Span, what: &'static str) -> Result<EndResults, TestbedError> {
+fn finish_end(end: TestHost, span: Span, what: &'static str) -> Result<EndResults, TestbedError> {
     match end {
-        End::Engine(end) => {
+        TestHost::Engine(end) => {
             if let Some(error) = end.failure() {
                 return Err(TestbedError::Closed(error));
             }
@@ -269,7 +269,7 @@ fn finish_end(end: End, span: Span, what: &'static str) -> Result<EndResults, Te
             let info = socket.map(|socket| socket.tcp);
             Ok(EndResults { engine, receive, info, last_read, tally: end.tally(), ..EndResults::default() })
         }
-        End::Kernel(end) => {
+        TestHost::Kernel(end) => {
             if span.stopped != Stopped::Done {
                 end.stop();
             }
@@ -288,7 +288,12 @@ fn finish_end(end: End, span: Span, what: &'static str) -> Result<EndResults, Te
 }
 
 /// Collects the results. `waited` is how long the emulator's thread was ready to run but had no processor.
-fn conclude(sides: [Side<End>; 2], span: Span, lateness: &Lateness, waited: Duration) -> Result<Outcome, TestbedError> {
+fn conclude(
+    sides: [Side<TestHost>; 2],
+    span: Span,
+    lateness: &Lateness,
+    waited: Duration,
+) -> Result<TransferResult, TestbedError> {
     let [sender, receiver] = sides;
     for capture in [sender.capture, receiver.capture].into_iter().flatten() {
         capture.finish().map_err(TestbedError::Capture)?;
@@ -301,7 +306,7 @@ fn conclude(sides: [Side<End>; 2], span: Span, lateness: &Lateness, waited: Dura
     let until = if span.stopped == Stopped::Done { receiver.last_read.unwrap_or(span.now) } else { span.now };
     let elapsed = until.since(span.began);
     let waited = waited + sender.waited_for_cpu + receiver.waited_for_cpu;
-    Ok(Outcome {
+    Ok(TransferResult {
         ending: if span.stopped == Stopped::Done { StopReason::Finished } else { StopReason::Stopped },
         delivered: Bytes(data.in_order()),
         elapsed,

@@ -5,7 +5,7 @@ use reknit_tcp::stats::{ReceiveStats, SendStats};
 use reknit_units::{Bytes, Duration};
 
 use super::kernel_end::KernelCounters;
-use super::workload::Tally;
+use super::workload::PayloadDigest;
 use crate::punctuality::TimingAccuracy;
 
 /// How a transfer ended.
@@ -21,7 +21,7 @@ pub enum StopReason {
 
 /// The result of a transfer.
 #[derive(Clone, Debug)]
-pub struct Outcome {
+pub struct TransferResult {
     /// How it ended.
     pub ending: StopReason,
     /// Bytes that arrived in order.
@@ -29,9 +29,9 @@ pub struct Outcome {
     /// From the opening of the connection to the last byte, or to the end of the time.
     pub elapsed: Duration,
     /// What the sender's application wrote; empty if the transfer was stopped.
-    pub sent: Tally,
+    pub sent: PayloadDigest,
     /// What the receiver's application read; empty if the transfer was stopped.
-    pub received: Tally,
+    pub received: PayloadDigest,
     /// Data segments that the sender sent.
     pub segments: u64,
     /// Of these, retransmissions.
@@ -56,7 +56,7 @@ pub struct Outcome {
     pub punctuality: TimingAccuracy,
 }
 
-impl Outcome {
+impl TransferResult {
     /// Bytes that arrived in order per second, in bit/s.
     pub fn goodput(&self) -> f64 {
         let seconds = self.elapsed.as_secs_f64();

@@ -49,8 +49,8 @@ impl Source {
         Ok(n)
     }
 
-    pub(crate) fn tally(self) -> Tally {
-        Tally { bytes: Bytes(self.taken), digest: hex(&self.digest.finalize()) }
+    pub(crate) fn tally(self) -> PayloadDigest {
+        PayloadDigest { bytes: Bytes(self.taken), digest: hex(&self.digest.finalize()) }
     }
 }
 
@@ -71,14 +71,14 @@ impl Sink {
         self.taken += bytes.len() as u64;
     }
 
-    pub(crate) fn tally(self) -> Tally {
-        Tally { bytes: Bytes(self.taken), digest: hex(&self.digest.finalize()) }
+    pub(crate) fn tally(self) -> PayloadDigest {
+        PayloadDigest { bytes: Bytes(self.taken), digest: hex(&self.digest.finalize()) }
     }
 }
 
 /// The number of bytes, and their SHA-256.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
-pub struct Tally {
+pub struct PayloadDigest {
     /// Bytes.
     pub bytes: Bytes,
     /// SHA-256 in hexadecimal.

@@ -14,7 +14,7 @@ use reknit_wire::Decoded;
 use crate::answers::Transmit;
 use crate::busy::Stopwatch;
 use crate::events::{Event, Events};
-use crate::flow::Flow;
+use crate::flow::FourTuple;
 use crate::listeners::ListenerId;
 use crate::memory::{LEAST, Progress, STALLED};
 use crate::options::{Linger, Prepared};
@@ -35,7 +35,7 @@ const MODEST: usize = LEAST * 2 + 2 * 4096;
 #[derive(Debug)]
 pub(crate) struct Socket {
     stream: Stream,
-    flow: Flow,
+    flow: FourTuple,
     owner: Owner,
     prepared: Arc<Prepared>,
     hop_limit: u8,
@@ -68,7 +68,7 @@ pub(crate) struct Socket {
 }
 
 impl Socket {
-    pub(crate) fn new(now: Instant, stream: Stream, flow: Flow, owner: Owner, prepared: Arc<Prepared>) -> Socket {
+    pub(crate) fn new(now: Instant, stream: Stream, flow: FourTuple, owner: Owner, prepared: Arc<Prepared>) -> Socket {
         let options = prepared.options();
         let mut socket = Socket {
             owner,
@@ -99,7 +99,7 @@ impl Socket {
         socket
     }
 
-    pub(crate) fn flow(&self) -> &Flow {
+    pub(crate) fn flow(&self) -> &FourTuple {
         &self.flow
     }
 

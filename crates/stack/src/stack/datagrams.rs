@@ -10,7 +10,7 @@ use reknit_wire::{
 
 use super::Stack;
 use crate::error::Error;
-use crate::flow::{Flow, is_host};
+use crate::flow::{FourTuple, is_host};
 use crate::fragments::Reassembly;
 use crate::requests::RequestId;
 use crate::udp::{Bound, Received, UdpId, UdpOptions};
@@ -57,7 +57,7 @@ impl Stack {
 
     /// Processes a datagram.
     pub fn on_datagram(&mut self, now: Instant, datagram: &Datagram<'_>) {
-        let flow = Flow::of_arrival(datagram.endpoints);
+        let flow = FourTuple::of_arrival(datagram.endpoints);
         if !self.takes(flow.local.ip()) || self.is_local(flow.remote.ip()) || !flow.is_between_hosts() {
             return;
         }
@@ -138,11 +138,11 @@ impl Stack {
         }
         self.check_local(local)?;
         let udp = &self.udp;
-        let is_free = |flow: &Flow| {
+        let is_free = |flow: &FourTuple| {
             let port = flow.local.port();
             udp.is_free(&Bound::Ports(local.ip(), port..=port))
         };
-        let nobody = Flow { local, remote: local };
+        let nobody = FourTuple { local, remote: local };
         let port = self.ports.choose(&self.secrets.hash(), nobody, is_free).ok_or(Error::NoPort(local))?;
         self.bind_udp_ports(local.ip(), port..=port, options)
     }
@@ -225,7 +225,7 @@ impl Stack {
         if self.is_local(remote.ip()) {
             return Err(Error::Own(remote));
         }
-        if !(Flow { local, remote }).is_between_hosts() {
+        if !(FourTuple { local, remote }).is_between_hosts() {
             return Err(Error::NoDestination(remote));
         }
         let headers = datagram_packet_len(0, remote.is_ipv6());

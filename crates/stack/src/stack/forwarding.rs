@@ -9,7 +9,7 @@ use super::Stack;
 use crate::answers::Transmit;
 use crate::error::Error;
 use crate::events::Event;
-use crate::flow::Flow;
+use crate::flow::FourTuple;
 use crate::options::SocketOptions;
 use crate::owner::Owner;
 use crate::requests::{Added, Pending, Request, RequestId};
@@ -17,7 +17,7 @@ use crate::socket_id::SocketId;
 
 impl Stack {
     /// A SYN for an address and port without a listener.
-    pub(super) fn on_request(&mut self, now: Instant, flow: Flow, arrived: &Decoded<'_>, above: Option<SeqNum>) {
+    pub(super) fn on_request(&mut self, now: Instant, flow: FourTuple, arrived: &Decoded<'_>, above: Option<SeqNum>) {
         // The peer retransmits the data of a SYN once the connection is open.
         let syn = Segment { len: 0, ..arrived.segment };
         let pending = Pending { flow, hop_limit: arrived.hop_limit, syn, above, arrived: now };

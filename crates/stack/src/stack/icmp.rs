@@ -4,14 +4,14 @@ use reknit_units::Instant;
 use reknit_wire::{Icmp, IcmpKind};
 
 use super::Stack;
-use crate::flow::Flow;
+use crate::flow::FourTuple;
 use crate::segment_size::Report;
 
 impl Stack {
     /// Processes an ICMP message. It has an effect only if it quotes something that is outstanding on one of the
     /// connections (RFC 5927 §4.1).
     pub fn on_icmp(&mut self, now: Instant, icmp: &Icmp) {
-        let flow = Flow { local: icmp.quoted.source, remote: icmp.quoted.destination };
+        let flow = FourTuple { local: icmp.quoted.source, remote: icmp.quoted.destination };
         let accepted = match self.sockets.find(&flow) {
             Some(index) => self.take_icmp(now, index, icmp),
             None => false,

@@ -8,7 +8,7 @@ use reknit_wire::{Decoded, HOP_LIMIT};
 
 use super::Stack;
 use crate::answers::Transmit;
-use crate::flow::Flow;
+use crate::flow::FourTuple;
 use crate::table::Slot;
 use crate::time_wait::{Answer, may_reuse};
 
@@ -37,7 +37,7 @@ impl Stack {
         joined: &Decoded<'_>,
         payloads: impl Iterator<Item = &'a [u8]> + Clone,
     ) {
-        let index = self.sockets.find(&Flow::of_arrival(joined.endpoints));
+        let index = self.sockets.find(&FourTuple::of_arrival(joined.endpoints));
         if let Some(index) = index.filter(|index| self.sockets.live(*index).is_some()) {
             self.counters.segments_in += 1;
             self.deliver(now, index, joined, payloads);
@@ -49,7 +49,7 @@ impl Stack {
 
     /// Processes a segment. A segment that a device has coalesced from several (GRO) counts as one.
     pub fn on_segment(&mut self, now: Instant, arrived: &Decoded<'_>) {
-        let flow = Flow::of_arrival(arrived.endpoints);
+        let flow = FourTuple::of_arrival(arrived.endpoints);
         let is_from_outside = !self.is_local(flow.remote.ip()) && flow.is_between_hosts();
         if !self.takes(flow.local.ip()) || !is_from_outside {
             return;
@@ -86,7 +86,7 @@ impl Stack {
     /// If the segment is the SYN of a new connection on the flow of one in TIME-WAIT (RFC 6191 §2), ends the old one, whose
     /// application may still hold its socket. Returns the number after which the new one's sequence numbers begin. Called
     /// before the segment is delivered to the socket of its flow.
-    fn end_for_syn(&mut self, index: u32, flow: &Flow, segment: &Segment) -> Option<SeqNum> {
+    fn end_for_syn(&mut self, index: u32, flow: &FourTuple, segment: &Segment) -> Option<SeqNum> {
         if !segment.flags.has(Flags::SYN) || segment.flags.has(Flags::ACK) {
             return None;
         }
@@ -120,7 +120,7 @@ impl Stack {
 
     /// The segment belongs to no connection: it opens one, whose sequence numbers begin after `above`, or is refused. Called
     /// after the socket was looked for.
-    fn on_stray(&mut self, now: Instant, flow: Flow, arrived: &Decoded<'_>, above: Option<SeqNum>) {
+    fn on_stray(&mut self, now: Instant, flow: FourTuple, arrived: &Decoded<'_>, above: Option<SeqNum>) {
         let segment = &arrived.segment;
         if segment.flags.has(Flags::RST) {
             self.requests.cancel(&flow);
@@ -145,7 +145,7 @@ impl Stack {
     }
 
     /// RFC 9293 §3.10.7.1, at a limited rate.
-    fn refuse(&mut self, now: Instant, flow: Flow, segment: &Segment) {
+    fn refuse(&mut self, now: Instant, flow: FourTuple, segment: &Segment) {
         if self.answers.is_allowed(now) {
             self.counters.resets_sent += 1;
             self.answers.push(Transmit {

@@ -7,7 +7,7 @@ use reknit_units::Instant;
 
 use super::Stack;
 use crate::error::Error;
-use crate::flow::Flow;
+use crate::flow::FourTuple;
 use crate::listeners::{Listener, ListenerId};
 use crate::options::ListenOptions;
 use crate::socket_id::SocketId;
@@ -44,9 +44,9 @@ impl Stack {
 
     fn free_port(&mut self, local: SocketAddr) -> Result<u16, Error> {
         self.check_local(local)?;
-        let nobody = Flow { local, remote: local };
+        let nobody = FourTuple { local, remote: local };
         let listeners = &self.listeners;
-        let is_free = |flow: &Flow| listeners.is_free(local.ip(), &(flow.local.port()..=flow.local.port()));
+        let is_free = |flow: &FourTuple| listeners.is_free(local.ip(), &(flow.local.port()..=flow.local.port()));
         self.ports.choose(&self.secrets.hash(), nobody, is_free).ok_or(Error::NoPort(local))
     }
 

@@ -22,7 +22,7 @@ use std::sync::Arc;
 
 use reknit_units::{Bytes, Instant};
 
-use crate::answers::Answers;
+use crate::answers::Replies;
 use crate::counters::Counters;
 use crate::error::Error;
 use crate::events::{Event, Events};
@@ -58,7 +58,7 @@ pub struct Stack {
     messages: Messages,
     ports: Ports,
     path_mtus: PathMtus,
-    answers: Answers,
+    answers: Replies,
     events: Events,
     counters: Counters,
     /// [`Stack::poll_packet`] last began with [`Stack::poll_other`].
@@ -86,7 +86,7 @@ impl Stack {
             messages: Messages::new(options.icmp_per_second),
             ports: Ports::new(),
             path_mtus: PathMtus::default(),
-            answers: Answers::new(options.resets_per_second),
+            answers: Replies::new(options.resets_per_second),
             events: Events::default(),
             counters: Counters::default(),
             was_other: false,

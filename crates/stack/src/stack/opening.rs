@@ -10,7 +10,7 @@ use reknit_wire::{Decoded, HOP_LIMIT};
 
 use super::Stack;
 use crate::answers::Transmit;
-use crate::flow::Flow;
+use crate::flow::FourTuple;
 use crate::listeners::{Admission, ListenerId};
 use crate::options::{Prepared, mss_for};
 use crate::owner::Owner;
@@ -23,7 +23,7 @@ impl Stack {
         &mut self,
         now: Instant,
         id: ListenerId,
-        flow: Flow,
+        flow: FourTuple,
         arrived: &Decoded<'_>,
         above: Option<SeqNum>,
     ) {
@@ -48,7 +48,7 @@ impl Stack {
     pub(super) fn open_passively(
         &mut self,
         now: Instant,
-        flow: Flow,
+        flow: FourTuple,
         prepared: &Arc<Prepared>,
         owner: Owner,
         arrived: &Decoded<'_>,
@@ -70,14 +70,14 @@ impl Stack {
     }
 
     /// Gives a new connection the path MTU, if it is known, and secret bits. Called before its first segment.
-    pub(super) fn start(&mut self, now: Instant, stream: &mut Stream, flow: &Flow) {
+    pub(super) fn start(&mut self, now: Instant, stream: &mut Stream, flow: &FourTuple) {
         stream.set_secret(self.secrets.of_connection(flow));
         if let Some(mtu) = self.path_mtus.get(now, flow.remote.ip()) {
             stream.connection_mut().limit_segment_size(now, mss_for(mtu, flow.remote.is_ipv6()));
         }
     }
 
-    fn answer_with_cookie(&mut self, now: Instant, prepared: &Prepared, flow: Flow, syn: &Segment) {
+    fn answer_with_cookie(&mut self, now: Instant, prepared: &Prepared, flow: FourTuple, syn: &Segment) {
         let config = prepared.config(flow.local.is_ipv6());
         let sack = syn.options.sack_permitted && config.sack;
         let clock = (now.as_nanos() / Duration::from_millis(1).as_nanos()) as u32;
@@ -103,7 +103,7 @@ impl Stack {
     }
 
     /// A segment without a connection may answer a cookie. True if it does; it is then processed.
-    pub(super) fn on_cookie(&mut self, now: Instant, id: ListenerId, flow: Flow, arrived: &Decoded<'_>) -> bool {
+    pub(super) fn on_cookie(&mut self, now: Instant, id: ListenerId, flow: FourTuple, arrived: &Decoded<'_>) -> bool {
         let Some(listener) = self.listeners.get(id).filter(|listener| listener.expects_cookies(now)) else {
             return false;
         };

@@ -8,7 +8,7 @@ use reknit_variants::Composition;
 
 use super::Stack;
 use crate::error::Error;
-use crate::flow::Flow;
+use crate::flow::FourTuple;
 use crate::info::SocketInfo;
 use crate::options::{Linger, SocketOptions};
 use crate::owner::Owner;
@@ -53,14 +53,14 @@ impl Stack {
         Ok(self.sockets.insert(Socket::new(now, stream, flow, Owner::Application, prepared)))
     }
 
-    fn choose_flow(&mut self, local: Option<SocketAddr>, remote: SocketAddr) -> Result<Flow, Error> {
+    fn choose_flow(&mut self, local: Option<SocketAddr>, remote: SocketAddr) -> Result<FourTuple, Error> {
         let remote = SocketAddr::new(remote.ip().to_canonical(), remote.port());
         let same_family = self.options.addresses.iter().find(|address| address.is_ipv4() == remote.is_ipv4());
         let chosen = local.map(|local| local.ip()).or(same_family.copied());
         let Some(address) = chosen.filter(|address| address.is_ipv4() == remote.is_ipv4()) else {
             return Err(Error::NoFamily(remote));
         };
-        let mut flow = Flow { local: SocketAddr::new(address, local.map_or(0, |local| local.port())), remote };
+        let mut flow = FourTuple { local: SocketAddr::new(address, local.map_or(0, |local| local.port())), remote };
         if !self.takes(address) {
             return Err(self.not_local(flow.local));
         }
@@ -74,7 +74,7 @@ impl Stack {
             return if self.sockets.find(&flow).is_some() { Err(Error::InUse(flow.local)) } else { Ok(flow) };
         }
         let Stack { ports, sockets, secrets, listeners, .. } = self;
-        let is_free = |flow: &Flow| sockets.find(flow).is_none() && !listeners.is_bound(&flow.local);
+        let is_free = |flow: &FourTuple| sockets.find(flow).is_none() && !listeners.is_bound(&flow.local);
         let port = ports.choose(&secrets.hash(), flow, is_free).ok_or(Error::NoPort(remote))?;
         flow.local.set_port(port);
         Ok(flow)

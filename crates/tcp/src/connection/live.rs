@@ -10,7 +10,7 @@ use reknit_units::{Bytes, Duration, Instant};
 use super::{CloseReason, Connection, Identity, State};
 use crate::config::Config;
 use crate::pool::Pool;
-use crate::scoreboard::Record;
+use crate::scoreboard::SegmentRecord;
 use crate::seams::Plugins;
 use crate::segment::{Segment, TIMESTAMPS_LEN};
 use crate::sender::SenderBuffers;
@@ -154,7 +154,7 @@ impl Connection {
     }
 
     /// The first segment that the peer has not acknowledged.
-    pub fn oldest_outstanding(&self) -> Option<&Record> {
+    pub fn oldest_outstanding(&self) -> Option<&SegmentRecord> {
         self.sender.board.get(self.sender.board.first())
     }
 

@@ -57,7 +57,7 @@ pub use self::timers::reset_for;
 use crate::config::Config;
 use crate::experiment::Features;
 use crate::receiver::Receiver;
-use crate::scoreboard::{Record, SegId};
+use crate::scoreboard::{SegId, SegmentRecord};
 use crate::seams::{HeaderSupport, Memory, PluginSet, Plugins, ShownName};
 use crate::segment::{Flags, Options, Segment};
 use crate::sender::Sender;
@@ -288,7 +288,7 @@ impl Connection {
     }
 
     /// The outstanding segment that contains `seq`, a sequence number that this end has sent.
-    pub fn outstanding(&self, seq: SeqNum) -> Option<(SegId, &Record)> {
+    pub fn outstanding(&self, seq: SeqNum) -> Option<(SegId, &SegmentRecord)> {
         self.sender.board.containing(self.sender.state.snd_una.nearest(seq, self.identity.isn)?)
     }
 

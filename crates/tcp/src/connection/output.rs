@@ -3,7 +3,7 @@
 use reknit_units::{Bytes, Instant};
 
 use super::{Connection, State};
-use crate::scoreboard::Cause;
+use crate::scoreboard::SendReason;
 use crate::seams::{PiggybackLimit, TimedAck};
 use crate::segment::{Ecn, Flags, MAX_OPTIONS_LEN, Options, Segment, TIMESTAMPS_LEN};
 use crate::sender::Outgoing;
@@ -84,7 +84,7 @@ impl Connection {
         }
         // Only new data carries CWR and is ECN-capable, but not retransmissions and probes of a closed window (RFC 3168
         // §6.1.2, §6.1.5, §6.1.6).
-        let is_new = outgoing.cause != Cause::WindowProbe && !outgoing.again && outgoing.len > u32::from(fin);
+        let is_new = outgoing.cause != SendReason::WindowProbe && !outgoing.again && outgoing.len > u32::from(fin);
         if is_new && self.sender.take_cwr() {
             flags |= Flags::CWR;
         }

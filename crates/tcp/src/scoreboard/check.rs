@@ -2,7 +2,7 @@
 
 use std::ops::Add;
 
-use super::{Record, Scoreboard, Tally};
+use super::{Scoreboard, SegmentCount, SegmentRecord};
 
 impl Scoreboard {
     /// Recomputes all sums from the records.
@@ -18,14 +18,14 @@ impl Scoreboard {
 
     fn check_sums(&self) -> Result<(), String> {
         let live = self.records.iter().skip(self.acked);
-        let count = |keep: fn(&Record) -> bool| {
-            live.clone().filter(|r| keep(r)).map(Tally::one).fold(Tally::default(), Tally::add)
+        let count = |keep: fn(&SegmentRecord) -> bool| {
+            live.clone().filter(|r| keep(r)).map(SegmentCount::one).fold(SegmentCount::default(), SegmentCount::add)
         };
         let terms = [
             ("sent", self.sent, count(|_| true)),
-            ("sacked", self.sacked, count(Record::is_sacked)),
-            ("lost", self.lost, count(Record::is_lost)),
-            ("retransmitted", self.retransmitted, count(Record::is_retransmitted)),
+            ("sacked", self.sacked, count(SegmentRecord::is_sacked)),
+            ("lost", self.lost, count(SegmentRecord::is_lost)),
+            ("retransmitted", self.retransmitted, count(SegmentRecord::is_retransmitted)),
         ];
         for (term, kept, counted) in terms {
             if kept != counted {

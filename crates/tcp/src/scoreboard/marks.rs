@@ -8,7 +8,7 @@ use reknit_units::{Bytes, Instant, Segments};
 
 use super::record::Marks;
 use super::transmissions::NIL;
-use super::{Cause, Record, Scoreboard, SegId, Tally};
+use super::{Scoreboard, SegId, SegmentCount, SegmentRecord, SendReason};
 use crate::seq::Offset;
 
 /// A segment that is sent for the first time.
@@ -20,7 +20,7 @@ pub(crate) struct New {
     /// Payload of a full-sized segment.
     pub(crate) smss: Bytes,
     pub(crate) cwnd: Bytes,
-    pub(crate) cause: Cause,
+    pub(crate) cause: SendReason,
 }
 
 impl Scoreboard {
@@ -32,7 +32,7 @@ impl Scoreboard {
         if Bytes(u64::from(len)) < smss {
             marks.set(Marks::SHORT);
         }
-        self.records.push_back(Record {
+        self.records.push_back(SegmentRecord {
             start,
             len,
             first_sent: now,
@@ -49,7 +49,7 @@ impl Scoreboard {
             newer: NIL,
             older: NIL,
         });
-        self.sent = self.sent + Tally { segments: Segments(1), bytes: Bytes(u64::from(len)) };
+        self.sent = self.sent + SegmentCount { segments: Segments(1), bytes: Bytes(u64::from(len)) };
         self.link_newest(id);
         id
     }
@@ -61,7 +61,7 @@ impl Scoreboard {
         if Bytes(u64::from(record.len)) >= smss {
             record.marks.clear(Marks::SHORT);
         }
-        let bytes = Tally { segments: Segments::ZERO, bytes: more };
+        let bytes = SegmentCount { segments: Segments::ZERO, bytes: more };
         self.sent = self.sent + bytes;
         if record.is_lost() {
             self.lost = self.lost + bytes;
@@ -88,7 +88,7 @@ impl Scoreboard {
             let record = &mut self.records[self.acked];
             record.delivered = record.delivered.min(now);
             record.marks.set(Marks::ACKED);
-            self.sent = self.sent - Tally::one(record);
+            self.sent = self.sent - SegmentCount::one(record);
             self.acked += 1;
         }
         self.trim_first(ack);
@@ -104,7 +104,7 @@ impl Scoreboard {
         if covered == Bytes::ZERO {
             return;
         }
-        let part = Tally { segments: Segments::ZERO, bytes: covered };
+        let part = SegmentCount { segments: Segments::ZERO, bytes: covered };
         if record.is_sacked() {
             self.sacked = self.sacked - part;
         }
@@ -144,13 +144,13 @@ impl Scoreboard {
         let id = self.id(i);
         self.leave(id);
         let left = i > self.acked && self.records[i - 1].is_sacked();
-        let right = self.records.get(i + 1).is_some_and(Record::is_sacked);
+        let right = self.records.get(i + 1).is_some_and(SegmentRecord::is_sacked);
         self.runs = self.runs + 1 - u32::from(left) - u32::from(right);
         let record = &mut self.records[i];
         record.marks.set(Marks::SACKED);
         record.skip.set(1);
         record.delivered = record.delivered.min(now);
-        self.sacked = self.sacked + Tally::one(record);
+        self.sacked = self.sacked + SegmentCount::one(record);
         self.short_sacked += u32::from(record.marks.has(Marks::SHORT));
         self.note_rise(id, now);
         self.highest_sacked = self.highest_sacked.max(Some(id));
@@ -159,12 +159,12 @@ impl Scoreboard {
     /// Removes the loss marks of a segment that was delivered, so that only `sent` and `sacked` count it.
     fn leave(&mut self, id: SegId) {
         let Some(i) = self.index(id) else { return };
-        let one = Tally::one(&self.records[i]);
+        let one = SegmentCount::one(&self.records[i]);
         let marks = self.records[i].marks;
         if marks.has(Marks::SACKED) {
             self.sacked = self.sacked - one;
             self.short_sacked -= u32::from(marks.has(Marks::SHORT));
-            if !self.records.get(i + 1).is_some_and(Record::is_sacked) {
+            if !self.records.get(i + 1).is_some_and(SegmentRecord::is_sacked) {
                 self.runs -= 1;
             }
             return;
@@ -186,7 +186,7 @@ impl Scoreboard {
     /// Marks the latest transmission of `id` as lost. False if it was delivered or is already waiting to be retransmitted.
     pub(crate) fn mark_lost(&mut self, id: SegId) -> bool {
         let Some(i) = self.index(id) else { return false };
-        let one = Tally::one(&self.records[i]);
+        let one = SegmentCount::one(&self.records[i]);
         let marks = self.records[i].marks;
         let waiting = marks.has(Marks::LOST) && !marks.has(Marks::RETRANSMITTED);
         if marks.has(Marks::SACKED) || marks.has(Marks::ACKED) || waiting {
@@ -214,7 +214,7 @@ impl Scoreboard {
         let record = &mut self.records[i];
         if record.marks.has(Marks::RETRANSMITTED) && !record.marks.has(Marks::LOST) {
             record.marks.set(Marks::LOST);
-            self.lost = self.lost + Tally::one(record);
+            self.lost = self.lost + SegmentCount::one(record);
         }
     }
 
@@ -230,7 +230,7 @@ impl Scoreboard {
     }
 
     /// Notes that `id` is retransmitted. False if it was delivered, so that there is nothing to send.
-    pub(crate) fn on_retransmit(&mut self, id: SegId, now: Instant, cwnd: Bytes, cause: Cause) -> bool {
+    pub(crate) fn on_retransmit(&mut self, id: SegId, now: Instant, cwnd: Bytes, cause: SendReason) -> bool {
         let Some(i) = self.index(id) else { return false };
         let marks = self.records[i].marks;
         if marks.has(Marks::SACKED) || marks.has(Marks::ACKED) {
@@ -240,7 +240,7 @@ impl Scoreboard {
             self.unlink(id);
         }
         if !marks.has(Marks::RETRANSMITTED) {
-            self.retransmitted = self.retransmitted + Tally::one(&self.records[i]);
+            self.retransmitted = self.retransmitted + SegmentCount::one(&self.records[i]);
         }
         let record = &mut self.records[i];
         record.marks.set(Marks::RETRANSMITTED);
@@ -296,7 +296,7 @@ impl Scoreboard {
 
     fn forget_sack(&mut self, i: usize) {
         let left = i > self.acked && self.records[i - 1].is_sacked();
-        let right = self.records.get(i + 1).is_some_and(Record::is_sacked);
+        let right = self.records.get(i + 1).is_some_and(SegmentRecord::is_sacked);
         self.runs = self.runs + u32::from(left) + u32::from(right) - 1;
         let id = self.id(i);
         let record = &mut self.records[i];
@@ -304,7 +304,7 @@ impl Scoreboard {
         record.marks.set(Marks::LOST);
         record.skip.set(0);
         record.delivered = Instant::NEVER;
-        let one = Tally::one(record);
+        let one = SegmentCount::one(record);
         self.short_sacked -= u32::from(record.marks.has(Marks::SHORT));
         self.sacked = self.sacked - one;
         self.lost = self.lost + one;

@@ -5,7 +5,7 @@ use std::hint::black_box;
 
 use reknit_units::Instant;
 
-use super::{Record, Scoreboard};
+use super::{Scoreboard, SegmentRecord};
 use crate::pool::Pool;
 
 impl Scoreboard {
@@ -19,11 +19,11 @@ impl Scoreboard {
         black_box(&self.records.front().map(|record| (record.start, record.delivered)));
     }
 
-    pub(crate) fn borrow_records(&mut self, records: &mut Pool<VecDeque<Record>>) {
+    pub(crate) fn borrow_records(&mut self, records: &mut Pool<VecDeque<SegmentRecord>>) {
         records.lend(&mut self.records);
     }
 
-    pub(crate) fn return_records(&mut self, records: &mut Pool<VecDeque<Record>>) {
+    pub(crate) fn return_records(&mut self, records: &mut Pool<VecDeque<SegmentRecord>>) {
         if self.records.is_empty() {
             records.reclaim(&mut self.records);
         }
@@ -36,7 +36,7 @@ impl Scoreboard {
 
     /// Bytes of the records, which a long flight needs.
     pub(crate) fn memory(&self) -> usize {
-        self.records.capacity() * size_of::<Record>() + self.to_retransmit.capacity() * size_of::<u64>()
+        self.records.capacity() * size_of::<SegmentRecord>() + self.to_retransmit.capacity() * size_of::<u64>()
     }
 
     /// Releases what a full window needed, if nothing is outstanding, and retired segments that have expired.

@@ -3,7 +3,7 @@
 //! # Packet accounting
 //!
 //! ```text
-//! sent          = segments from SND.UNA to SND.NXT             (each has one `Record`)
+//! sent          = segments from SND.UNA to SND.NXT             (each has one `SegmentRecord`)
 //! sacked        = of these, selectively acknowledged
 //! lost          = of the rest, marked lost: a transmission is assumed not to have arrived
 //! retransmitted = of the rest, retransmitted, and that copy is estimated to be in flight
@@ -39,8 +39,8 @@ use reknit_units::{Bytes, Instant, Segments};
 
 pub(crate) use self::marks::New;
 use self::overtaken::Rises;
-pub use self::record::{Cause, Record, SegId, Tally};
-use self::reopening::Reopening;
+pub use self::record::{SegId, SegmentCount, SegmentRecord, SendReason};
+use self::reopening::Unmarking;
 pub use self::retired::Duplicate;
 use self::retired::RetiredSegments;
 use self::transmissions::Ends;
@@ -53,15 +53,15 @@ pub(crate) const AT_ONCE: usize = if cfg!(fuzzing) { 8 } else { 2048 };
 /// The records of all outstanding segments. Plug-ins read it; only the sender changes it.
 #[derive(Clone, Debug, Default)]
 pub struct Scoreboard {
-    records: VecDeque<Record>,
+    records: VecDeque<SegmentRecord>,
     /// The id of the record at the front of the ring.
     front: u64,
     /// Records at the front that the current ACK covers; they are removed when the ACK has been processed.
     acked: usize,
-    sent: Tally,
-    sacked: Tally,
-    lost: Tally,
-    retransmitted: Tally,
+    sent: SegmentCount,
+    sacked: SegmentCount,
+    lost: SegmentCount,
+    retransmitted: SegmentCount,
     /// Discontiguous runs of sacked records.
     runs: u32,
     highest_sacked: Option<SegId>,
@@ -73,7 +73,7 @@ pub struct Scoreboard {
     /// Marked lost and not yet retransmitted, lowest first. Outdated entries are skipped when they are reached.
     to_retransmit: BinaryHeap<Reverse<u64>>,
     /// Loss marks that are being removed.
-    reopening: Option<Box<Reopening>>,
+    reopening: Option<Box<Unmarking>>,
     retired: RetiredSegments,
     lost_so_far: Bytes,
     /// Counts the work, for tests of its limits.
@@ -93,7 +93,7 @@ impl Scoreboard {
     }
 
     /// The record of `id`, if it is outstanding or covered by the current ACK.
-    pub fn get(&self, id: SegId) -> Option<&Record> {
+    pub fn get(&self, id: SegId) -> Option<&SegmentRecord> {
         self.visit(1);
         self.index(id).map(|i| &self.records[i])
     }
@@ -115,7 +115,7 @@ impl Scoreboard {
     }
 
     /// The outstanding segment that contains `offset`.
-    pub fn containing(&self, offset: Offset) -> Option<(SegId, &Record)> {
+    pub fn containing(&self, offset: Offset) -> Option<(SegId, &SegmentRecord)> {
         let index = self.locate(offset);
         let record = self.records.get(index).filter(|record| record.start <= offset)?;
         Some((self.id(index), record))
@@ -127,17 +127,17 @@ impl Scoreboard {
     }
 
     /// All outstanding segments.
-    pub fn sent(&self) -> Tally {
+    pub fn sent(&self) -> SegmentCount {
         self.sent
     }
 
     /// The outstanding segments that are selectively acknowledged.
-    pub fn sacked(&self) -> Tally {
+    pub fn sacked(&self) -> SegmentCount {
         self.sacked
     }
 
     /// Of the others, those marked lost.
-    pub fn lost(&self) -> Tally {
+    pub fn lost(&self) -> SegmentCount {
         self.lost
     }
 
@@ -147,12 +147,12 @@ impl Scoreboard {
     }
 
     /// Retransmitted and estimated to be in flight.
-    pub fn retransmitted(&self) -> Tally {
+    pub fn retransmitted(&self) -> SegmentCount {
         self.retransmitted
     }
 
     /// The estimate of the data in flight (RFC 6675 §4, `SetPipe`).
-    pub fn pipe(&self) -> Tally {
+    pub fn pipe(&self) -> SegmentCount {
         self.sent + self.retransmitted - self.sacked - self.lost
     }
 
@@ -180,7 +180,7 @@ impl Scoreboard {
     /// The lowest segment that is marked lost, whether it was retransmitted or not. Visits the holes below it.
     pub fn lowest_lost(&self) -> Option<SegId> {
         let mut at = self.next_unsacked(self.first());
-        while let Some(id) = at.filter(|id| !self.get(*id).is_some_and(Record::is_lost)) {
+        while let Some(id) = at.filter(|id| !self.get(*id).is_some_and(SegmentRecord::is_lost)) {
             at = self.next_unsacked(id.next());
         }
         at
@@ -240,7 +240,7 @@ impl Scoreboard {
     /// Segments mostly have the same size, so a guess by division is mostly right; a binary search handles the other
     /// cases.
     fn locate(&self, offset: Offset) -> usize {
-        let contains = |r: &Record| r.start <= offset && offset < r.end();
+        let contains = |r: &SegmentRecord| r.start <= offset && offset < r.end();
         if let (Some(first), Some(last)) = (self.records.front(), self.records.back())
             && offset >= first.start
             && offset < last.end()

@@ -26,7 +26,7 @@ impl SegId {
 
 /// Why a segment was sent.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Cause {
+pub enum SendReason {
     /// New data within the window.
     New,
     /// New data beyond the window (RFC 3042 and similar algorithms).
@@ -45,7 +45,7 @@ pub enum Cause {
 
 /// One segment.
 #[derive(Clone, Debug)]
-pub struct Record {
+pub struct SegmentRecord {
     /// First byte.
     pub start: Offset,
     /// Bytes; a FIN counts as one.
@@ -54,7 +54,7 @@ pub struct Record {
     pub first_sent: Instant,
     /// When it was last sent.
     pub last_sent: Instant,
-    /// When it was first ACKed or SACKed; never before. See [`Record::delivered`].
+    /// When it was first ACKed or SACKed; never before. See [`SegmentRecord::delivered`].
     pub(super) delivered: Instant,
     /// cwnd at its last transmission, in bytes.
     pub cwnd_at_sent: u32,
@@ -67,7 +67,7 @@ pub struct Record {
     /// How often it had been sent at the last such report.
     pub(super) reported_at: u16,
     /// Why it was last sent.
-    pub cause: Cause,
+    pub cause: SendReason,
     pub(super) marks: Marks,
     /// Distance to the next record that may be unsacked; 0 on an unsacked one.
     pub(super) skip: Cell<u32>,
@@ -76,7 +76,7 @@ pub struct Record {
     pub(super) older: u32,
 }
 
-impl Record {
+impl SegmentRecord {
     /// When it was first ACKed or SACKed; none if it was not.
     pub fn delivered(&self) -> Option<Instant> {
         self.delivered.is_set().then_some(self.delivered)
@@ -141,29 +141,29 @@ impl Marks {
 
 /// An amount of data, in segments and in bytes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct Tally {
+pub struct SegmentCount {
     /// In segments.
     pub segments: Segments,
     /// In bytes.
     pub bytes: Bytes,
 }
 
-impl Tally {
-    pub(super) fn one(record: &Record) -> Tally {
-        Tally { segments: Segments(1), bytes: Bytes(u64::from(record.len)) }
+impl SegmentCount {
+    pub(super) fn one(record: &SegmentRecord) -> SegmentCount {
+        SegmentCount { segments: Segments(1), bytes: Bytes(u64::from(record.len)) }
     }
 }
 
-impl Add for Tally {
-    type Output = Tally;
-    fn add(self, other: Tally) -> Tally {
-        Tally { segments: self.segments + other.segments, bytes: self.bytes + other.bytes }
+impl Add for SegmentCount {
+    type Output = SegmentCount;
+    fn add(self, other: SegmentCount) -> SegmentCount {
+        SegmentCount { segments: self.segments + other.segments, bytes: self.bytes + other.bytes }
     }
 }
 
-impl Sub for Tally {
-    type Output = Tally;
-    fn sub(self, other: Tally) -> Tally {
-        Tally { segments: self.segments - other.segments, bytes: self.bytes - other.bytes }
+impl Sub for SegmentCount {
+    type Output = SegmentCount;
+    fn sub(self, other: SegmentCount) -> SegmentCount {
+        SegmentCount { segments: self.segments - other.segments, bytes: self.bytes - other.bytes }
     }
 }

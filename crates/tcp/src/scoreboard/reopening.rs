@@ -1,15 +1,15 @@
 //! Clears loss marks in parts: an undo may clear those of a whole flight. A segment is open while it counts as in flight
-//! ([`Record::is_open`]).
+//! ([`SegmentRecord::is_open`]).
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 use super::record::Marks;
-use super::{Record, Scoreboard, SegId, Tally};
+use super::{Scoreboard, SegId, SegmentCount, SegmentRecord};
 
 /// The loss marks that are still to be cleared.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Reopening {
+pub(super) struct Unmarking {
     /// Marked lost and not retransmitted, lowest first. Entries of segments that do not wait any more are skipped.
     waiting: BinaryHeap<Reverse<u64>>,
     /// The loss marks of retransmitted segments are removed, too, from this one on.
@@ -69,11 +69,11 @@ impl Scoreboard {
             return;
         }
         let record = &mut self.records[(id.0 - self.front) as usize];
-        self.lost = self.lost - Tally::one(record);
+        self.lost = self.lost - SegmentCount::one(record);
         record.marks.clear(Marks::LOST);
         let is_again = record.transmissions > 1;
         let near = &mut near[usize::from(is_again)];
-        let listed = near.filter(|near| self.get(*near).is_some_and(Record::is_open));
+        let listed = near.filter(|near| self.get(*near).is_some_and(SegmentRecord::is_open));
         let end = if is_again { self.transmissions.newest } else { self.transmissions.oldest };
         self.link_from(id, listed.or(end));
         *near = Some(id);
@@ -87,7 +87,7 @@ impl Scoreboard {
         let part = start..end.min(start + most);
         self.visit(part.len());
         for record in self.records.range_mut(part.clone()).filter(|r| r.is_lost() && r.is_retransmitted()) {
-            self.lost = self.lost - Tally::one(record);
+            self.lost = self.lost - SegmentCount::one(record);
             record.marks.clear(Marks::LOST);
         }
         (part.end < end).then(|| self.id(part.end))

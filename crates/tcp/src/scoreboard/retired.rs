@@ -5,14 +5,14 @@ use std::ops::Range;
 
 use reknit_units::{Duration, Instant, Segments};
 
-use super::{Cause, Record, Scoreboard, SegId};
+use super::{Scoreboard, SegId, SegmentRecord, SendReason};
 use crate::seq::Offset;
 
 /// A record of a retransmitted segment that has left the scoreboard; a late DSACK can still be matched with it.
 #[derive(Clone, Debug)]
 pub(super) struct RetiredSegment {
     id: SegId,
-    record: Record,
+    record: SegmentRecord,
     expires: Instant,
 }
 
@@ -34,7 +34,7 @@ pub struct Duplicate {
     /// Its reordering length when it was first delivered, if it had been sent twice by then.
     pub first_length: Option<Segments>,
     /// Why it was last sent.
-    pub cause: Cause,
+    pub cause: SendReason,
 }
 
 /// The most retired segments that are kept.
@@ -73,7 +73,7 @@ impl Scoreboard {
         found: &mut Vec<Duplicate>,
     ) {
         self.forget_retired(now);
-        let inside = |r: &Record| r.start >= range.start && r.end() <= range.end;
+        let inside = |r: &SegmentRecord| r.start >= range.start && r.end() <= range.end;
         let first = self.locate(range.start);
         let live = (self.id(first).0..).zip(self.records.range_mut(first..).take(MAX_COVERED));
         let live = live.take_while(|(_, r)| r.start < range.end).map(|(id, record)| (SegId(id), record));
@@ -132,7 +132,7 @@ mod tests {
 
     fn retransmit(board: &mut Scoreboard) {
         board.mark_lost(SegId(0));
-        board.on_retransmit(SegId(0), Instant::ZERO, Bytes(1000), Cause::Timeout);
+        board.on_retransmit(SegId(0), Instant::ZERO, Bytes(1000), SendReason::Timeout);
     }
 
     #[test]
@@ -140,7 +140,7 @@ mod tests {
         let mut board = Scoreboard::default();
         board.push(
             Instant::ZERO,
-            New { start: Offset(1), len: 1000, smss: Bytes(1000), cwnd: Bytes(1000), cause: Cause::New },
+            New { start: Offset(1), len: 1000, smss: Bytes(1000), cwnd: Bytes(1000), cause: SendReason::New },
         );
         retransmit(&mut board);
         assert_eq!([told(&mut board, true), told(&mut board, true), told(&mut board, true)], [1, 0, 0]);

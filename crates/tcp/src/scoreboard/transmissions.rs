@@ -6,7 +6,7 @@
 
 use reknit_units::Instant;
 
-use super::{Record, Scoreboard, SegId};
+use super::{Scoreboard, SegId, SegmentRecord};
 
 /// No neighbour.
 pub(super) const NIL: u32 = u32::MAX;
@@ -25,7 +25,7 @@ pub(super) struct Ends {
 
 impl Scoreboard {
     /// The open segments (neither SACKed, nor lost without a retransmission), oldest transmission first.
-    pub fn in_send_order(&self) -> impl Iterator<Item = (SegId, &Record)> {
+    pub fn in_send_order(&self) -> impl Iterator<Item = (SegId, &SegmentRecord)> {
         let mut next = self.transmissions.oldest;
         std::iter::from_fn(move || {
             let id = next?;
@@ -109,12 +109,12 @@ impl Scoreboard {
         }
     }
 
-    fn at(&self, id: SegId) -> &Record {
+    fn at(&self, id: SegId) -> &SegmentRecord {
         self.visit(1);
         &self.records[(id.0 - self.front) as usize]
     }
 
-    fn at_mut(&mut self, id: SegId) -> &mut Record {
+    fn at_mut(&mut self, id: SegId) -> &mut SegmentRecord {
         &mut self.records[(id.0 - self.front) as usize]
     }
 }

@@ -3,7 +3,7 @@
 use reknit_units::{Instant, Segments};
 
 use crate::facts::{AckFacts, Context, Spurious};
-use crate::scoreboard::{AT_ONCE, Cause, SegId};
+use crate::scoreboard::{AT_ONCE, SegId, SendReason};
 use crate::seams::Plugin;
 
 /// Why a segment is marked lost.
@@ -147,7 +147,7 @@ pub trait LossDetector: Plugin {
     }
 
     /// A segment was sent or retransmitted.
-    fn on_sent(&mut self, _cx: &Context<'_>, _id: SegId, _cause: Cause) {}
+    fn on_sent(&mut self, _cx: &Context<'_>, _id: SegId, _cause: SendReason) {}
 
     /// True if the window must not grow now, because it is not yet known whether something was lost. Called on each ACK outside
     /// recovery. Only `learned-lateness` needs it: it retransmits before it decides that a segment is lost.
@@ -215,7 +215,7 @@ pub trait SpuriousDetector: Plugin {
     }
 
     /// A segment was retransmitted.
-    fn on_retransmitted(&mut self, cx: &Context<'_>, id: SegId, cause: Cause);
+    fn on_retransmitted(&mut self, cx: &Context<'_>, id: SegId, cause: SendReason);
 
     /// Processes an ACK, and decides whether the last reduction (`cx.snd.snapshot`), if there is one, was spurious. The
     /// first decision of an episode applies.

@@ -16,13 +16,13 @@ use crate::config::Config;
 use crate::facts::SendState;
 use crate::pool::Pool;
 use crate::prefetch::prefetch;
-use crate::scoreboard::{Record, SegId};
+use crate::scoreboard::{SegId, SegmentRecord};
 use crate::seams::Plugins;
 
 /// Buffers that only a busy sender needs.
 #[derive(Debug, Default)]
 pub(crate) struct SenderBuffers {
-    records: Pool<VecDeque<Record>>,
+    records: Pool<VecDeque<SegmentRecord>>,
     ids: Pool<Vec<SegId>>,
     outgoing: Pool<Vec<Outgoing>>,
 }

@@ -80,7 +80,7 @@ use self::write_queue::WriteQueue;
 use crate::config::Config;
 use crate::experiment::Features;
 use crate::facts::{Context, Phase};
-use crate::scoreboard::{Cause, Scoreboard, SegId};
+use crate::scoreboard::{Scoreboard, SegId, SendReason};
 use crate::seams::{CongestionControlTraits, SenderPlugins, SenderTraits};
 use crate::seq::Offset;
 use crate::stats::SendStats;
@@ -95,7 +95,7 @@ pub(crate) struct Outgoing {
     pub(crate) again: bool,
     /// When the timestamp option says they were sent.
     pub(crate) stamped: Instant,
-    pub(crate) cause: Cause,
+    pub(crate) cause: SendReason,
     /// The last segment of a batch has PSH.
     pub(crate) push: bool,
 }

@@ -8,7 +8,7 @@ use reknit_units::{Bytes, Instant};
 use super::{AckInput, SackReport};
 use crate::config::Paws;
 use crate::facts::SendState;
-use crate::scoreboard::Record;
+use crate::scoreboard::SegmentRecord;
 use crate::seq::Offset;
 
 #[derive(Debug)]
@@ -76,7 +76,7 @@ impl Peer {
         self.last_blocks.clear();
     }
 
-    pub(super) fn note_acked(&mut self, record: &Record) {
+    pub(super) fn note_acked(&mut self, record: &SegmentRecord) {
         self.largest_acked = self.largest_acked.max(Bytes(u64::from(record.len)));
     }
 

@@ -14,7 +14,7 @@ use std::collections::VecDeque;
 use reknit_units::{Bytes, Duration, Instant};
 
 use crate::facts::{AckFacts, Context, LostSegment, RateSample};
-use crate::scoreboard::{Record, Scoreboard, SegId};
+use crate::scoreboard::{Scoreboard, SegId, SegmentRecord};
 
 /// The state at the last transmission of a segment (the packet state `P` of the draft, §4.1.2.2).
 #[derive(Clone, Copy, Debug)]
@@ -111,7 +111,7 @@ impl Sampler {
     }
 
     /// §4.1.2.3: the sample of the delivered segment that was sent last.
-    fn judge(&mut self, id: SegId, record: &Record, sample: &mut RateSample) {
+    fn judge(&mut self, id: SegId, record: &SegmentRecord, sample: &mut RateSample) {
         let Some(sent) = self.transmission(id).copied() else { return };
         let send_elapsed = record.last_sent.since(sent.first_send_time);
         let ack_elapsed = self.delivered_time.since(sent.delivered_time);

@@ -10,12 +10,12 @@ use reknit_units::Instant;
 use super::state::SendVariables;
 use super::timers::Timers;
 use crate::config::Config;
-use crate::scoreboard::{Record, Scoreboard};
+use crate::scoreboard::{Scoreboard, SegmentRecord};
 use crate::seq::Offset;
 
 /// True if the receiver has SACKed the first outstanding segment without acknowledging it.
 pub(super) fn first_is_sacked(board: &Scoreboard) -> bool {
-    board.get(board.first()).is_some_and(Record::is_sacked)
+    board.get(board.first()).is_some_and(SegmentRecord::is_sacked)
 }
 
 /// How often the receiver has reneged without acknowledging anything in between.

@@ -7,7 +7,7 @@ use reknit_units::{Bytes, Duration, Instant};
 use super::state::SendVariables;
 use crate::config::{Config, RttSamples};
 use crate::facts::{AckFacts, Context};
-use crate::scoreboard::Record;
+use crate::scoreboard::SegmentRecord;
 use crate::seams::RtoEstimator;
 use crate::seq::Offset;
 
@@ -101,7 +101,7 @@ impl RoundTrips {
 /// retransmitted, none of them gives a valid sample.
 fn unambiguous_rtt(cx: &Context<'_>, ack: &AckFacts<'_>) -> Option<Duration> {
     let records = || ack.newly.iter().filter_map(|id| cx.board.get(*id));
-    if !cx.snd.sack && records().any(|r: &Record| r.transmissions > 1) {
+    if !cx.snd.sack && records().any(|r: &SegmentRecord| r.transmissions > 1) {
         return None;
     }
     let once = records().filter(|r| r.transmissions == 1);

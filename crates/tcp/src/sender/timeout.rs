@@ -7,7 +7,7 @@ use super::renege::first_is_sacked;
 use super::timers::Expiry;
 use super::{Sender, context};
 use crate::facts::{AckFacts, Phase, RecoveryEvent, Spurious, Trigger, Window};
-use crate::scoreboard::{AT_ONCE, Cause, SegId};
+use crate::scoreboard::{AT_ONCE, SegId, SendReason};
 use crate::seams::{AfterTimeout, DisorderEnd, PluginSet, TimeoutStep};
 
 /// What the connection has to do after a timer has fired.
@@ -280,7 +280,7 @@ impl Sender {
     pub(super) fn end_window_probe(&mut self) {
         let window_end = self.state.snd_una + self.state.snd_wnd;
         let first = self.board.get(self.board.first());
-        if first.is_some_and(|r| r.cause == Cause::WindowProbe && r.start >= window_end) {
+        if first.is_some_and(|r| r.cause == SendReason::WindowProbe && r.start >= window_end) {
             self.timers.probe_beyond_window();
         }
         if self.timers.is_probing_window() && (self.board.is_empty() || self.state.snd_wnd > Bytes::ZERO) {

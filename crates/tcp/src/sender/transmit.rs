@@ -8,7 +8,7 @@ use super::room::NewData;
 use super::{Outgoing, Sender, context};
 use crate::config::Retransmit;
 use crate::facts::Phase;
-use crate::scoreboard::{AT_ONCE, Cause, New, Record, SegId};
+use crate::scoreboard::{AT_ONCE, New, SegId, SegmentRecord, SendReason};
 use crate::seams::Fill;
 
 /// Why transmission stopped.
@@ -141,7 +141,7 @@ impl Sender {
             if !forced && !self.has_room_to_retransmit(now, id) {
                 return Err(Stop::NoRoom);
             }
-            let cause = if self.state.phase == Phase::Loss { Cause::Timeout } else { Cause::FastRetransmit };
+            let cause = if self.state.phase == Phase::Loss { SendReason::Timeout } else { SendReason::FastRetransmit };
             self.retransmit(now, id, cause);
             return Ok(());
         }
@@ -180,7 +180,7 @@ impl Sender {
             return Err(Stop::NoRoom);
         };
         self.recovery.grant(granted - Segments(1));
-        self.send_new_because(now, new, Cause::New);
+        self.send_new_because(now, new, SendReason::New);
         Ok(())
     }
 
@@ -190,7 +190,7 @@ impl Sender {
         let from = high_rxt.map_or(self.board.first(), SegId::next);
         let hole = self.board.next_unsacked(from).filter(|id| Some(*id) < self.board.highest_sacked());
         let Some(hole) = hole.filter(|id| self.has_room_to_retransmit(now, *id)) else { return false };
-        self.retransmit(now, hole, Cause::Rescue);
+        self.retransmit(now, hole, SendReason::Rescue);
         true
     }
 
@@ -203,7 +203,7 @@ impl Sender {
         if !due || !open || !self.has_room_to_retransmit(now, last) {
             return false;
         }
-        self.retransmit(now, last, Cause::Rescue);
+        self.retransmit(now, last, SendReason::Rescue);
         self.recovery.note_rescue(high_rxt, self.state.recover);
         true
     }
@@ -214,13 +214,13 @@ impl Sender {
     pub(super) fn probe_tail(&mut self, now: Instant) {
         let last = SegId(self.board.next_id().0.saturating_sub(1));
         let window_end = self.state.snd_una + self.state.snd_wnd;
-        let is_wanted = |record: &Record| record.start < window_end || record.start == self.state.snd_una;
+        let is_wanted = |record: &SegmentRecord| record.start < window_end || record.start == self.state.snd_una;
         let new = self.next_new().filter(|new| self.is_within_cap(*new));
         if let Some(new) = new {
-            self.send_new_because(now, new, Cause::Probe);
+            self.send_new_because(now, new, SendReason::Probe);
             self.constraints.set_burst(Burst::Begun);
         } else if self.board.get(last).is_some_and(|r| !r.is_sacked() && is_wanted(r)) {
-            self.retransmit(now, last, Cause::Probe);
+            self.retransmit(now, last, SendReason::Probe);
         }
         self.restart_rto_timer(now);
     }
@@ -232,10 +232,10 @@ impl Sender {
         if beyond {
             self.state.add_limited_transmit(len);
         }
-        self.send_new_because(now, new, if beyond { Cause::LimitedTransmit } else { Cause::New });
+        self.send_new_because(now, new, if beyond { SendReason::LimitedTransmit } else { SendReason::New });
     }
 
-    fn send_new_because(&mut self, now: Instant, new: NewData, cause: Cause) {
+    fn send_new_because(&mut self, now: Instant, new: NewData, cause: SendReason) {
         let start = self.state.snd_nxt;
         let len = Bytes(u64::from(new.len));
         if self.board.is_empty() {
@@ -259,7 +259,7 @@ impl Sender {
         }
     }
 
-    pub(super) fn retransmit(&mut self, now: Instant, id: SegId, cause: Cause) {
+    pub(super) fn retransmit(&mut self, now: Instant, id: SegId, cause: SendReason) {
         if !self.board.on_retransmit(id, now, self.state.cwnd, cause) {
             return;
         }
@@ -288,7 +288,7 @@ impl Sender {
         }
     }
 
-    fn put(&mut self, now: Instant, id: SegId, cause: Cause, again: bool) {
+    fn put(&mut self, now: Instant, id: SegId, cause: SendReason, again: bool) {
         self.constraints.note_sent(now);
         self.stats.sent.count(cause, again);
         let len = Bytes(self.board.get(id).map_or(0, |r| u64::from(r.len)));
@@ -307,7 +307,7 @@ impl Sender {
         let first = self.board.first();
         self.forget_sacks_if_reneged(now);
         if self.board.get(first).is_some() {
-            self.retransmit(now, first, Cause::WindowProbe);
+            self.retransmit(now, first, SendReason::WindowProbe);
         } else {
             let usable = (self.state.snd_una + self.state.snd_wnd).since(self.state.snd_nxt);
             let unsent = self.queue.end().since(self.state.snd_nxt).min(self.state.smss);
@@ -317,7 +317,7 @@ impl Sender {
             } else {
                 self.timers.end_probe();
             }
-            self.send_new_because(now, NewData { len: len.0 as u32 }, Cause::WindowProbe);
+            self.send_new_because(now, NewData { len: len.0 as u32 }, SendReason::WindowProbe);
         }
     }
 
@@ -379,7 +379,7 @@ impl Sender {
     }
 
     /// True if the next new segment, of `len` bytes, is to be withheld.
-    fn must_withhold(&mut self, now: Instant, len: u32, cause: Cause) -> bool {
+    fn must_withhold(&mut self, now: Instant, len: u32, cause: SendReason) -> bool {
         let (cx, queued) = (context!(self, now), self.queue.queued());
         self.withholder.as_mut().is_some_and(|withholder| withholder.must_withhold(&cx, queued, len, cause))
     }
@@ -393,7 +393,7 @@ impl Sender {
         self.board.release(id, now);
         let Some(record) = self.board.get(id) else { return };
         let (start, len) = (record.start, record.len);
-        self.outbox.push(Outgoing { start, len, again: false, stamped, cause: Cause::New, push: false });
+        self.outbox.push(Outgoing { start, len, again: false, stamped, cause: SendReason::New, push: false });
         if let Some(sampler) = &mut self.sampler {
             sampler.on_sent(now, id, &self.board);
         }

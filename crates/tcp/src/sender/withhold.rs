@@ -15,7 +15,7 @@ use reknit_units::{Bytes, Segments};
 
 use super::AckInput;
 use crate::facts::{Context, Phase};
-use crate::scoreboard::{Cause, Duplicate, Scoreboard, SegId};
+use crate::scoreboard::{Duplicate, Scoreboard, SegId, SendReason};
 use crate::seq::Offset;
 
 /// The interval of a new connection. It doubles with each passed test, up to the configured one: optimistic ACKs pay most in
@@ -108,11 +108,11 @@ impl SkipTest {
     }
 
     /// True if the next new segment, of `len` bytes, is to be withheld. `queued` is the end of the send buffer.
-    pub(super) fn must_withhold(&mut self, cx: &Context<'_>, queued: Offset, len: u32, cause: Cause) -> bool {
+    pub(super) fn must_withhold(&mut self, cx: &Context<'_>, queued: Offset, len: u32, cause: SendReason) -> bool {
         let (snd, followers) = (cx.snd, cx.snd.smss * FOLLOWERS);
         let end = snd.snd_nxt + Bytes(u64::from(len));
         let fits = queued.since(end) >= followers && (snd.snd_una + snd.snd_wnd).since(end) >= followers;
-        let calm = cause == Cause::New && snd.phase != Phase::Loss && snd.cwnd >= snd.smss * SMALLEST_WINDOW;
+        let calm = cause == SendReason::New && snd.phase != Phase::Loss && snd.cwnd >= snd.smss * SMALLEST_WINDOW;
         let is_full = Bytes(u64::from(len)) == snd.smss;
         if self.test != Test::Waiting || !snd.sack || !is_full || !calm || !fits {
             return false;

@@ -1,7 +1,7 @@
 //! A detector that declares reductions spurious without evidence.
 
 use reknit_tcp::facts::{AckFacts, Context, Spurious, Trigger};
-use reknit_tcp::scoreboard::{Cause, SegId};
+use reknit_tcp::scoreboard::{SegId, SendReason};
 use reknit_tcp::seams::{Plugin, SpuriousDetector};
 use reknit_testkit::variant;
 use reknit_variants::{Composition, algorithms};
@@ -19,7 +19,7 @@ struct Optimist(Spurious);
 impl Plugin for Optimist {}
 
 impl SpuriousDetector for Optimist {
-    fn on_retransmitted(&mut self, _cx: &Context<'_>, _id: SegId, _cause: Cause) {}
+    fn on_retransmitted(&mut self, _cx: &Context<'_>, _id: SegId, _cause: SendReason) {}
 
     fn on_ack(&mut self, cx: &Context<'_>, ack: &AckFacts<'_>) -> Option<Spurious> {
         let only_timeouts = self.0 == Spurious::LateTimeout;

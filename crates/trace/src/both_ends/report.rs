@@ -10,7 +10,7 @@ use super::flows::{Fate, Flow};
 use super::passage::{Captured, MAX_ON_WIRE, Passage};
 use crate::measured::{self, Limits, Measured};
 use crate::packet::{Endpoint, protocol_name};
-use crate::spread::Spread;
+use crate::spread::LogHistogram;
 use crate::{LossRuns, MeasuredPath, ReorderingReport};
 
 /// Version of the JSON document.
@@ -169,7 +169,7 @@ impl FlowReport {
     fn of(flow: &Flow, captures: &[Captured; 2], clock: &Clock) -> FlowReport {
         let mut delays: Vec<i64> = Vec::new();
         let (mut lost, mut unknown) = (0, 0);
-        let (mut runs, mut run) = (Spread::default(), 0);
+        let (mut runs, mut run) = (LogHistogram::default(), 0);
         for sent in &flow.sent {
             match sent.fate {
                 Fate::Arrived { delay, .. } => delays.push(delay),
@@ -221,7 +221,8 @@ fn order(flow: &Flow, at_far: &Captured) -> (u64, ReorderingReport) {
         }
     }
     arrivals.sort_unstable();
-    let (mut reordering, mut extents, mut late_us) = (Reordering::default(), Spread::default(), Spread::default());
+    let (mut reordering, mut extents, mut late_us) =
+        (Reordering::default(), LogHistogram::default(), LogHistogram::default());
     for (other, number) in arrivals {
         let now = Instant::from_nanos(at_far.passages[other as usize].at);
         if let Some(late) = reordering.on_arrival(number, now) {

@@ -20,12 +20,12 @@ pub struct LeftOut {
 
 /// Counts the skipped packets.
 #[derive(Debug, Default)]
-pub(super) struct Tally {
+pub(super) struct SkippedCounts {
     skipped: BTreeMap<Skipped, u64>,
     udp: Flows,
 }
 
-impl Tally {
+impl SkippedCounts {
     pub(super) fn add(&mut self, skipped: Skipped, packets: u64) {
         *self.skipped.entry(skipped).or_default() += packets;
     }

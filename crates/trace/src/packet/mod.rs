@@ -24,7 +24,7 @@ use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 use fragments::Reassembler;
 use layer::{Found, Layer, Whole};
 pub use left_out::LeftOut;
-use left_out::Tally;
+use left_out::SkippedCounts;
 pub(crate) use left_out::protocol_name;
 pub(crate) use link::name as link_name;
 use rest::Rest;
@@ -117,7 +117,7 @@ pub struct Reader {
     /// All packets of a frame that has several.
     several: Vec<Packet>,
     fragments: Reassembler,
-    left_out: Tally,
+    left_out: SkippedCounts,
     /// The time of the last frame that has one, nanoseconds.
     now: u64,
 }

@@ -47,7 +47,7 @@ struct Recent {
 pub(super) enum Seen {
     New,
     /// It is a copy; the network may have made it.
-    Again,
+    Resighting,
     /// It is a copy that the capture made.
     LeftOut,
 }
@@ -80,7 +80,7 @@ impl Copies {
         self.has_several |= is_elsewhere;
         let is_capture = is_elsewhere || recent.copied >= ENOUGH && recent.copied * 2 >= self.packets;
         self.left_out += u64::from(is_capture);
-        if is_capture { Seen::LeftOut } else { Seen::Again }
+        if is_capture { Seen::LeftOut } else { Seen::Resighting }
     }
 
     /// True while the first packets are compared, so that it is not known yet who made the copies among them. Called at the end

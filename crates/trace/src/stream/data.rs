@@ -18,13 +18,13 @@ use super::clock::Clock;
 use super::known::SequenceState;
 use super::log::Out;
 use super::pieces::Pieces;
-use super::ranges::{Again, Delivery, Origin, Range, Ranges, Repeat, Repeats};
+use super::ranges::{Delivery, Origin, Range, Ranges, Repeat, Repeats, Resighting};
 use super::round_trip::RoundTrip;
 use super::rounds::Rounds;
 use super::sample::Sample;
 use super::sighting::CapturedSegment;
 use super::standstill::StallDetector;
-use crate::tally::Tally;
+use crate::tally::VerdictCounts;
 use crate::{Incident, Passed, Reason, SIDES, Side, Verdict, Why};
 
 /// Acknowledged data is remembered for at least this time: DSACKs and late originals may still come.
@@ -63,7 +63,7 @@ pub(crate) struct Data {
     pub(crate) rounds: Rounds,
     pub(crate) sample: Sample,
     /// The verdicts on each side of the capture point; none if there are none.
-    pub(crate) tallies: [Option<Box<Tally>>; SIDES.len()],
+    pub(crate) tallies: [Option<Box<VerdictCounts>>; SIDES.len()],
 }
 
 impl Data {
@@ -331,7 +331,7 @@ impl Data {
             what.unwrap_or(Repeat::Retransmission)
         };
         if range.again.len() < MAX_REPEATS {
-            range.again.push(Again { seen, why, what });
+            range.again.push(Resighting { seen, why, what });
         }
         what.is_sent_again()
     }

@@ -36,7 +36,7 @@ impl Repeat {
 
 /// A further sighting of bytes that had passed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
-pub(super) struct Again {
+pub(super) struct Resighting {
     pub(super) seen: CapturedSegment,
     pub(super) why: crate::Why,
     pub(super) what: Repeat,
@@ -45,24 +45,24 @@ pub(super) struct Again {
 /// The further sightings of a range. Most ranges have none, so an empty list is only a pointer.
 #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
 #[expect(clippy::box_collection, reason = "a vector is three times as large as a pointer")]
-pub(super) struct Repeats(Option<Box<Vec<Again>>>);
+pub(super) struct Repeats(Option<Box<Vec<Resighting>>>);
 
 impl Repeats {
-    pub(super) fn push(&mut self, again: Again) {
+    pub(super) fn push(&mut self, again: Resighting) {
         self.0.get_or_insert_default().push(again);
     }
 }
 
 impl Deref for Repeats {
-    type Target = [Again];
+    type Target = [Resighting];
 
-    fn deref(&self) -> &[Again] {
+    fn deref(&self) -> &[Resighting] {
         self.0.as_ref().map_or(&[], |all| all.as_slice())
     }
 }
 
 impl DerefMut for Repeats {
-    fn deref_mut(&mut self) -> &mut [Again] {
+    fn deref_mut(&mut self) -> &mut [Resighting] {
         self.0.as_mut().map_or(&mut [], |all| all.as_mut_slice())
     }
 }

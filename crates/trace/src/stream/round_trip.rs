@@ -10,7 +10,7 @@ use std::collections::VecDeque;
 use reknit_units::{Duration, Instant};
 use serde::{Deserialize, Serialize};
 
-use crate::spread::Spread;
+use crate::spread::LogHistogram;
 
 /// The samples of a round trip: smoothed as in RFC 6298, the smallest, and their distribution.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
@@ -21,7 +21,7 @@ pub(crate) struct RoundTrip {
     smoothed: Duration,
     variation: Duration,
     /// The samples in microseconds.
-    pub(crate) samples: Spread,
+    pub(crate) samples: LogHistogram,
 }
 
 impl RoundTrip {

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use reknit_tcp::scoreboard::Cause;
+use reknit_tcp::scoreboard::SendReason;
 
 use super::{Claim, Label};
 
@@ -19,7 +19,7 @@ pub(crate) struct Sent {
     /// The number of the transmission of this segment, from 1.
     pub(crate) number: u16,
     /// Why it was sent, if that is known.
-    pub(crate) cause: Option<Cause>,
+    pub(crate) cause: Option<SendReason>,
     /// How often it passed each capture point.
     pub(crate) passes: [u32; 3],
     /// It was still on its way when the transfer ended.

@@ -6,7 +6,7 @@ pub(crate) mod world;
 use std::collections::{BTreeMap, BTreeSet};
 
 use log::{Log, Sent};
-use reknit_tcp::scoreboard::Cause;
+use reknit_tcp::scoreboard::SendReason;
 use reknit_trace::{Analyzer, Event, Options, Place, Side, Verdict, Why};
 
 pub(crate) const PLACES: [Place; 3] = [Place::Sender, Place::Middle, Place::Receiver];
@@ -123,11 +123,11 @@ impl Confusion {
         }
     }
 
-    fn compare_why(&mut self, why: Why, cause: Cause) {
+    fn compare_why(&mut self, why: Why, cause: SendReason) {
         let is_right = match why {
-            Why::Timeout => cause == Cause::Timeout,
-            Why::Probe => cause == Cause::Probe,
-            Why::FastRetransmit => !matches!(cause, Cause::Timeout | Cause::Probe),
+            Why::Timeout => cause == SendReason::Timeout,
+            Why::Probe => cause == SendReason::Probe,
+            Why::FastRetransmit => !matches!(cause, SendReason::Timeout | SendReason::Probe),
             Why::Unknown => {
                 self.why[2] += 1;
                 return;

@@ -2,7 +2,7 @@
 //! say nothing, and RTTs vary without a queue.
 
 use reknit_tcp::facts::{AckFacts, Context};
-use reknit_tcp::scoreboard::{Record, SegId};
+use reknit_tcp::scoreboard::{SegId, SegmentRecord};
 use reknit_units::Duration;
 
 use super::hystart::HyStart;
@@ -26,7 +26,7 @@ impl EarlyExit {
     pub(crate) fn on_ack(&mut self, cx: &Context<'_>, ack: &AckFacts<'_>) -> bool {
         self.min_rtt = self.min_rtt.min(ack.rtt.unwrap_or(Duration::MAX));
         let mut records = ack.newly.iter().filter_map(|&id| Some((id, cx.board.get(id)?)));
-        let is_late = |(id, record): (SegId, &Record)| match record.transmissions {
+        let is_late = |(id, record): (SegId, &SegmentRecord)| match record.transmissions {
             1 => cx.board.first_above(id).is_some_and(|first_above| first_above < cx.now),
             2 => cx.now.since(record.last_sent) < self.min_rtt,
             _ => false,

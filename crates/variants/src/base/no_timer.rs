@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::algorithm::Algorithm;
 use crate::base::rfc6298::{self, Rfc6298};
-use crate::rule::Rule;
+use crate::rule::Requirement;
 
 /// Parameters: none.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
@@ -17,8 +17,8 @@ use crate::rule::Rule;
 pub struct NoTimerConfig {}
 
 impl Algorithm<dyn RtoEstimator> for NoTimerConfig {
-    fn rules(&self) -> &'static [Rule] {
-        &[Rule::Only(Seam::LossDetector, &["oracle", "learned-lateness"])]
+    fn rules(&self) -> &'static [Requirement] {
+        &[Requirement::Only(Seam::LossDetector, &["oracle", "learned-lateness"])]
     }
 
     fn build(&self) -> Box<dyn RtoEstimator> {

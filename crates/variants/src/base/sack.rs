@@ -23,7 +23,7 @@
 //! **Status.** Faithful.
 
 use reknit_tcp::facts::{AckFacts, Context, Phase, RecoveryEvent};
-use reknit_tcp::scoreboard::{Record, SegId};
+use reknit_tcp::scoreboard::{SegId, SegmentRecord};
 use reknit_tcp::seams::{FastRecovery, LossDetector, LossDetectorTraits, LossReason, Plugin, Verdicts};
 use reknit_units::{Bytes, Instant, Segments};
 use schemars::JsonSchema;
@@ -31,7 +31,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::algorithm::Algorithm;
 use crate::base::reno::in_episode;
-use crate::rule::{NEEDS_SACK, Rule};
+use crate::rule::{NEEDS_SACK, Requirement};
 
 /// What to do when too few segments are outstanding to reach the threshold.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize, JsonSchema)]
@@ -67,7 +67,7 @@ pub struct SackedAboveConfig {
 }
 
 impl Algorithm<dyn LossDetector> for SackedAboveConfig {
-    fn rules(&self) -> &'static [Rule] {
+    fn rules(&self) -> &'static [Requirement] {
         &[NEEDS_SACK]
     }
 
@@ -107,7 +107,7 @@ impl SackedAbove {
             return false; // saves examining the window on every ACK
         }
         let first = cx.board.first();
-        if first < self.excused && cx.board.get(first).is_some_and(Record::is_retransmitted) {
+        if first < self.excused && cx.board.get(first).is_some_and(SegmentRecord::is_retransmitted) {
             return false;
         }
         let enough = match self.config.start {
@@ -268,7 +268,7 @@ impl Plugin for SackedAbove {
 pub struct PipeConfig {}
 
 impl Algorithm<dyn FastRecovery> for PipeConfig {
-    fn rules(&self) -> &'static [Rule] {
+    fn rules(&self) -> &'static [Requirement] {
         &[NEEDS_SACK]
     }
 

@@ -30,7 +30,7 @@
 //! **Status.** Original.
 
 use reknit_tcp::facts::{AckFacts, Context, Phase, RecoveryEvent};
-use reknit_tcp::scoreboard::{Cause, SegId};
+use reknit_tcp::scoreboard::{SegId, SendReason};
 use reknit_tcp::seams::{LossDetector, LossDetectorTraits, LossReason, Plugin, Seam, Verdicts};
 use reknit_units::{Duration, Instant};
 use schemars::JsonSchema;
@@ -38,7 +38,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::algorithm::Algorithm;
 use crate::base::silence::Silence;
-use crate::rule::Rule;
+use crate::rule::Requirement;
 
 /// Parameters of the detector: none.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
@@ -46,8 +46,8 @@ use crate::rule::Rule;
 pub struct OracleConfig {}
 
 impl Algorithm<dyn LossDetector> for OracleConfig {
-    fn rules(&self) -> &'static [Rule] {
-        &[Rule::Only(Seam::Postponement, &[])]
+    fn rules(&self) -> &'static [Requirement] {
+        &[Requirement::Only(Seam::Postponement, &[])]
     }
 
     fn build(&self) -> Box<dyn LossDetector> {
@@ -93,7 +93,7 @@ impl LossDetector for Oracle {
         self.silence.deadline()
     }
 
-    fn on_sent(&mut self, cx: &Context<'_>, _id: SegId, _cause: Cause) {
+    fn on_sent(&mut self, cx: &Context<'_>, _id: SegId, _cause: SendReason) {
         self.silence.on_sent(cx, silence(cx));
     }
 

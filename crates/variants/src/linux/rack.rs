@@ -31,7 +31,7 @@
 //! - 14: the RTT of the handshake is a sample of the minimum RTT, often the lowest, because a SYN is small.
 
 use reknit_tcp::facts::{AckFacts, Context, Phase, RecoveryEvent, TIMESTAMP_TICK};
-use reknit_tcp::scoreboard::{Cause, Record, SegId};
+use reknit_tcp::scoreboard::{SegId, SegmentRecord, SendReason};
 use reknit_tcp::seams::{LateAcks, LossDetector, LossDetectorTraits, Plugin, Seam, Verdicts};
 use reknit_tcp::seq::Offset;
 use reknit_units::{Duration, Instant, Segments};
@@ -42,7 +42,7 @@ use super::reordering::lowest_overtaken;
 use super::ticks::expiry;
 use super::undo::{FirstRetransmission, duplicated};
 use crate::algorithm::Algorithm;
-use crate::rule::{NEEDS_SACK, Rule};
+use crate::rule::{NEEDS_SACK, Requirement};
 use crate::time::overtaking::{Overtaking, WindowedMin};
 
 /// The largest number of steps of the reordering window.
@@ -78,8 +78,8 @@ impl Default for LinuxRackConfig {
 }
 
 impl Algorithm<dyn LossDetector> for LinuxRackConfig {
-    fn rules(&self) -> &'static [Rule] {
-        &[Rule::Only(Seam::Postponement, &[]), Rule::Waits, NEEDS_SACK]
+    fn rules(&self) -> &'static [Requirement] {
+        &[Requirement::Only(Seam::Postponement, &[]), Requirement::Waits, NEEDS_SACK]
     }
 
     fn build(&self) -> Box<dyn LossDetector> {
@@ -204,7 +204,7 @@ impl Rack {
         }
     }
 
-    fn is_ambiguous(&self, cx: &Context<'_>, ack: &AckFacts<'_>, id: SegId, record: &Record) -> bool {
+    fn is_ambiguous(&self, cx: &Context<'_>, ack: &AckFacts<'_>, id: SegId, record: &SegmentRecord) -> bool {
         let covered = id < cx.board.first();
         let answers_earlier = ack.echoed.is_some_and(|at| at < record.last_sent.floor_to(TIMESTAMP_TICK));
         let too_early = self.min_rtt.get().is_some_and(|min| cx.now.since(record.last_sent) < min);
@@ -250,7 +250,7 @@ impl Rack {
         self.overtaking.set_aside(verdicts.marked()); // rule 13
         self.reo_timer = expiry(cx.now, if overdue.is_set() { overdue + self.config.slack } else { overdue });
         if cx.snd.phase == Phase::Loss {
-            let again = verdicts.marked().find(|id| cx.board.get(*id).is_some_and(Record::is_retransmitted));
+            let again = verdicts.marked().find(|id| cx.board.get(*id).is_some_and(SegmentRecord::is_retransmitted));
             if let Some(hole) = again {
                 verdicts.event(hole); // rule 6
             }
@@ -346,26 +346,26 @@ impl LossDetector for Rack {
         self.waits
     }
 
-    fn on_sent(&mut self, cx: &Context<'_>, id: SegId, cause: Cause) {
+    fn on_sent(&mut self, cx: &Context<'_>, id: SegId, cause: SendReason) {
         let again = cx.board.get(id).is_some_and(|record| record.transmissions > 1);
         self.steps.retransmitted += u64::from(again);
         self.overtaking.take_back(id);
-        if again && !matches!(cause, Cause::Probe | Cause::WindowProbe) {
+        if again && !matches!(cause, SendReason::Probe | SendReason::WindowProbe) {
             self.first.note(cx.now);
         }
         match cause {
-            Cause::Probe => {
+            SendReason::Probe => {
                 self.probe.end_seq = Some(cx.snd.snd_nxt);
                 self.probe.is_retrans = again;
             }
-            Cause::New if self.probe.end_seq.is_none() => self.schedule_probe(cx),
+            SendReason::New if self.probe.end_seq.is_none() => self.schedule_probe(cx),
             _ => {}
         }
     }
 
     /// Rule 8.
     fn lost_at_timeout(&self, cx: &Context<'_>, id: SegId) -> bool {
-        let overdue = |record: &Record| record.last_sent + self.overtaking.rtt <= cx.now;
+        let overdue = |record: &SegmentRecord| record.last_sent + self.overtaking.rtt <= cx.now;
         id == cx.board.first() || cx.board.get(id).is_some_and(overdue)
     }
 }

@@ -16,7 +16,7 @@
 //! first retransmission of the episode.
 
 use reknit_tcp::facts::{AckFacts, Context, Phase, RecoveryEvent, TIMESTAMP_TICK};
-use reknit_tcp::scoreboard::{Record, SegId};
+use reknit_tcp::scoreboard::{SegId, SegmentRecord};
 use reknit_tcp::seams::{DupThresh, Plugin};
 use reknit_units::Segments;
 use schemars::JsonSchema;
@@ -63,7 +63,7 @@ impl Degree {
         let first = lowest_overtaken(cx, ack, self.highest);
         let reported = ack.dsack.iter().flat_map(|dsack| dsack.segments);
         let twice = reported.filter(|d| d.transmissions > 1).map(|d| d.id);
-        let held = twice.filter(|id| cx.board.get(*id).is_some_and(Record::is_sacked)).min();
+        let held = twice.filter(|id| cx.board.get(*id).is_some_and(SegmentRecord::is_sacked)).min();
         first.into_iter().chain(held).chain(delayed_by_timestamp(cx, ack)).min()
     }
 }

@@ -18,7 +18,7 @@
 
 use reknit_tcp::Config as Tcp;
 use reknit_tcp::facts::{AckFacts, Context};
-use reknit_tcp::scoreboard::{Record, SegId};
+use reknit_tcp::scoreboard::{SegId, SegmentRecord};
 use reknit_tcp::seams::{Plugin, RtoEstimator, RtoEstimatorTraits};
 use reknit_tcp::seq::Offset;
 use reknit_units::{Duration, Instant};
@@ -114,7 +114,7 @@ fn sample(cx: &Context<'_>, ack: &AckFacts<'_>) -> Option<Duration> {
 fn sacked_sample(cx: &Context<'_>, ack: &AckFacts<'_>) -> Option<Duration> {
     let sacked = ack.newly.iter().skip_while(|id| **id < cx.board.first());
     let sent_once = sacked.filter(|id| cx.board.get(**id).is_some_and(|record| record.transmissions == 1));
-    let first: Option<&Record> = sent_once.min().and_then(|id| cx.board.get(*id));
+    let first: Option<&SegmentRecord> = sent_once.min().and_then(|id| cx.board.get(*id));
     first.map(|record| cx.now.since(record.first_sent))
 }
 

@@ -25,7 +25,7 @@
 use reknit_tcp::facts::{
     AckFacts, Context, Dsack, Phase, RecoveryEvent, Snapshot, Spurious, TIMESTAMP_TICK, Trigger, Window,
 };
-use reknit_tcp::scoreboard::{Cause, SegId};
+use reknit_tcp::scoreboard::{SegId, SendReason};
 use reknit_tcp::seams::{LossMarks, Plugin, SpuriousDetector, SpuriousResponse, Undo};
 use reknit_tcp::seq::Offset;
 use reknit_units::{Bytes, Instant, Segments};
@@ -167,10 +167,10 @@ pub(super) fn duplicated(cx: &Context<'_>, dsack: &Dsack<'_>) -> Segments {
 }
 
 impl SpuriousDetector for Evidence {
-    fn on_retransmitted(&mut self, cx: &Context<'_>, _id: SegId, cause: Cause) {
+    fn on_retransmitted(&mut self, cx: &Context<'_>, _id: SegId, cause: SendReason) {
         match cause {
-            Cause::WindowProbe => {}
-            Cause::Probe => self.probe_under_way = true,
+            SendReason::WindowProbe => {}
+            SendReason::Probe => self.probe_under_way = true,
             _ => {
                 self.first.note(cx.now);
                 if let Some(episode) = &mut self.episode {

@@ -37,7 +37,7 @@ use serde::{Deserialize, Serialize};
 use crate::algorithm::Algorithm;
 use crate::base::arrivals::Arrivals;
 use crate::base::delayed_ack;
-use crate::rule::Rule;
+use crate::rule::Requirement;
 
 /// Parameters.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
@@ -57,8 +57,8 @@ impl Default for DelayedDuplicatesConfig {
 }
 
 impl Algorithm<dyn AckPolicy> for DelayedDuplicatesConfig {
-    fn rules(&self) -> &'static [Rule] {
-        &[Rule::Withholds]
+    fn rules(&self) -> &'static [Requirement] {
+        &[Requirement::Withholds]
     }
 
     fn build(&self) -> Box<dyn AckPolicy> {

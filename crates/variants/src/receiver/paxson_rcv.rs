@@ -30,7 +30,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::algorithm::Algorithm;
 use crate::base::delayed_ack;
-use crate::rule::Rule;
+use crate::rule::Requirement;
 
 /// Parameters.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
@@ -47,8 +47,8 @@ impl Default for HeldDuplicatesConfig {
 }
 
 impl Algorithm<dyn AckPolicy> for HeldDuplicatesConfig {
-    fn rules(&self) -> &'static [Rule] {
-        &[Rule::Withholds]
+    fn rules(&self) -> &'static [Requirement] {
+        &[Requirement::Withholds]
     }
 
     fn build(&self) -> Box<dyn AckPolicy> {

@@ -45,7 +45,7 @@ use std::collections::VecDeque;
 use crate::algorithm::Algorithm;
 use crate::base::arrivals::{Arrivals, is_longer_than_a_round_trip};
 use crate::base::delayed_ack;
-use crate::rule::Rule;
+use crate::rule::Requirement;
 
 /// Parameters.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
@@ -84,8 +84,8 @@ impl Default for YangConfig {
 }
 
 impl Algorithm<dyn AckPolicy> for YangConfig {
-    fn rules(&self) -> &'static [Rule] {
-        &[Rule::Withholds]
+    fn rules(&self) -> &'static [Requirement] {
+        &[Requirement::Withholds]
     }
 
     fn build(&self) -> Box<dyn AckPolicy> {

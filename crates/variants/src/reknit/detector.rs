@@ -2,7 +2,7 @@
 //! `variant.rs`.
 
 use reknit_tcp::facts::{AckFacts, Context};
-use reknit_tcp::scoreboard::{Cause, Duplicate, Record, SegId};
+use reknit_tcp::scoreboard::{Duplicate, SegId, SegmentRecord, SendReason};
 use reknit_tcp::seams::{LateAcks, LossDetector, LossDetectorTraits, LossReason, Plugin, Seam, Verdicts};
 use reknit_units::{Duration, Instant, Segments};
 use schemars::JsonSchema;
@@ -14,7 +14,7 @@ use super::repairs::{Outcomes, Repair, Repairs};
 use super::rounds::Rounds;
 use crate::algorithm::Algorithm;
 use crate::base::silence::Silence;
-use crate::rule::{NEEDS_SACK, Rule};
+use crate::rule::{NEEDS_SACK, Requirement};
 
 /// After this many probes without an answer, everything outstanding is marked lost.
 const MAX_PROBES: u32 = 2;
@@ -55,8 +55,8 @@ impl Default for LearnedLatenessConfig {
 }
 
 impl Algorithm<dyn LossDetector> for LearnedLatenessConfig {
-    fn rules(&self) -> &'static [Rule] {
-        &[Rule::Only(Seam::Postponement, &[]), Rule::Waits, NEEDS_SACK]
+    fn rules(&self) -> &'static [Requirement] {
+        &[Requirement::Only(Seam::Postponement, &[]), Requirement::Waits, NEEDS_SACK]
     }
 
     fn build(&self) -> Box<dyn LossDetector> {
@@ -115,7 +115,7 @@ fn again_after(cx: &Context<'_>, transmissions: u16, patience: Duration) -> Dura
 impl LearnedLateness {
     /// When a segment was first missing: when data above it was SACKed, or a retransmission that was sent later arrived,
     /// or one and a half round trips after it was sent if either has happened since, whichever was earlier.
-    fn missed(&self, cx: &Context<'_>, id: SegId, record: &Record) -> Instant {
+    fn missed(&self, cx: &Context<'_>, id: SegId, record: &SegmentRecord) -> Instant {
         let overtaken = (record.first_sent < self.newest.sent).then_some(self.newest.acked);
         let Some(first) = cx.board.first_above(id).into_iter().chain(overtaken).min() else { return Instant::NEVER };
         let srtt = cx.snd.srtt.unwrap_or(cx.config.initial_rto);
@@ -171,7 +171,7 @@ impl LearnedLateness {
     }
 
     /// A retransmitted segment has been acknowledged: decides whether the original had arrived.
-    fn on_repair_acked(&mut self, cx: &Context<'_>, id: SegId, record: &Record) {
+    fn on_repair_acked(&mut self, cx: &Context<'_>, id: SegId, record: &SegmentRecord) {
         if record.transmissions > 2 || cx.now.since(record.last_sent) >= self.min_rtt {
             self.repairs.on_acked(cx.now, id);
             if record.last_sent > self.newest.sent {
@@ -367,7 +367,7 @@ impl LossDetector for LearnedLateness {
         self.look_again.min(self.silence.deadline())
     }
 
-    fn on_sent(&mut self, cx: &Context<'_>, _id: SegId, _cause: Cause) {
+    fn on_sent(&mut self, cx: &Context<'_>, _id: SegId, _cause: SendReason) {
         let silence = self.silence(cx);
         self.silence.on_sent(cx, silence);
     }

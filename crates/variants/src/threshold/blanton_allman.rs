@@ -75,8 +75,8 @@ impl Default for BlantonAllmanConfig {
 }
 
 impl Algorithm<dyn DupThresh> for BlantonAllmanConfig {
-    fn rules(&self) -> &'static [rule::Rule] {
-        &[rule::Rule::MayExceedWindow, rule::Rule::Needs(rule::Need::Sack, "the threshold stays at 3")]
+    fn rules(&self) -> &'static [rule::Requirement] {
+        &[rule::Requirement::MayExceedWindow, rule::Requirement::Needs(rule::Need::Sack, "the threshold stays at 3")]
     }
 
     fn build(&self) -> Box<dyn DupThresh> {

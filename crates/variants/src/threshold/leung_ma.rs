@@ -41,7 +41,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::algorithm::Algorithm;
 use crate::base::episode_sample::EpisodeSample;
-use crate::rule::{Need, Rule};
+use crate::rule::{Need, Requirement};
 
 /// Parameters.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
@@ -102,8 +102,8 @@ fn share(value: f64) -> Share {
 }
 
 impl Algorithm<dyn DupThresh> for LeungMaConfig {
-    fn rules(&self) -> &'static [Rule] {
-        &[Rule::MayExceedWindow, Rule::Needs(Need::Sack, "the threshold stays at 3")]
+    fn rules(&self) -> &'static [Requirement] {
+        &[Requirement::MayExceedWindow, Requirement::Needs(Need::Sack, "the threshold stays at 3")]
     }
 
     fn build(&self) -> Box<dyn DupThresh> {

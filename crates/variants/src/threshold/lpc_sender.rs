@@ -25,7 +25,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::algorithm::Algorithm;
 use crate::base::fixed_threshold;
-use crate::rule::Rule;
+use crate::rule::Requirement;
 
 /// Parameters.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
@@ -52,8 +52,8 @@ impl PathsConfig {
 }
 
 impl Algorithm<dyn DupThresh> for PathsConfig {
-    fn rules(&self) -> &'static [Rule] {
-        &[Rule::MayExceedWindow]
+    fn rules(&self) -> &'static [Requirement] {
+        &[Requirement::MayExceedWindow]
     }
 
     fn build(&self) -> Box<dyn DupThresh> {

@@ -38,7 +38,7 @@ use serde::{Deserialize, Serialize};
 use crate::algorithm::Algorithm;
 use crate::base::newreno;
 use crate::base::{fixed_threshold, limited_transmit, respond_at_once};
-use crate::rule::{Need, Rule};
+use crate::rule::{Need, Requirement};
 
 /// RFC 4653 requires SACK.
 pub(crate) fn without_sack(plugins: &mut SenderPlugins) {
@@ -68,11 +68,11 @@ pub struct NcrConfig {
 }
 
 impl Algorithm<dyn DupThresh> for NcrConfig {
-    fn rules(&self) -> &'static [Rule] {
+    fn rules(&self) -> &'static [Requirement] {
         &[
-            Rule::Only(Seam::DupThresh, &["ncr"]),
-            Rule::Only(Seam::LimitedTransmit, &["ncr"]),
-            Rule::Needs(Need::Sack, "the threshold stays at 3"),
+            Requirement::Only(Seam::DupThresh, &["ncr"]),
+            Requirement::Only(Seam::LimitedTransmit, &["ncr"]),
+            Requirement::Needs(Need::Sack, "the threshold stays at 3"),
         ]
     }
 
@@ -82,11 +82,11 @@ impl Algorithm<dyn DupThresh> for NcrConfig {
 }
 
 impl Algorithm<dyn LimitedTransmit> for NcrConfig {
-    fn rules(&self) -> &'static [Rule] {
+    fn rules(&self) -> &'static [Requirement] {
         &[
-            Rule::Only(Seam::DupThresh, &["ncr"]),
-            Rule::Only(Seam::LimitedTransmit, &["ncr"]),
-            Rule::Needs(Need::Sack, "the threshold stays at 3"),
+            Requirement::Only(Seam::DupThresh, &["ncr"]),
+            Requirement::Only(Seam::LimitedTransmit, &["ncr"]),
+            Requirement::Needs(Need::Sack, "the threshold stays at 3"),
         ]
     }
 

@@ -39,7 +39,7 @@ use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
 
 use crate::algorithm::Algorithm;
-use crate::rule::{Need, Rule};
+use crate::rule::{Need, Requirement};
 
 /// Parameters of the sender.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
@@ -60,8 +60,8 @@ impl Default for NotifiedConfig {
 }
 
 impl Algorithm<dyn DupThresh> for NotifiedConfig {
-    fn rules(&self) -> &'static [Rule] {
-        &[Rule::MayExceedWindow]
+    fn rules(&self) -> &'static [Requirement] {
+        &[Requirement::MayExceedWindow]
     }
 
     fn build(&self) -> Box<dyn DupThresh> {
@@ -104,8 +104,8 @@ impl Plugin for Notified {
 pub struct DropNoticesConfig {}
 
 impl Algorithm<dyn HeaderSupport> for DropNoticesConfig {
-    fn rules(&self) -> &'static [Rule] {
-        &[Rule::Needs(Need::Feature(Features::DROPS), "the threshold stays at 3")]
+    fn rules(&self) -> &'static [Requirement] {
+        &[Requirement::Needs(Need::Feature(Features::DROPS), "the threshold stays at 3")]
     }
 
     fn build(&self) -> Box<dyn HeaderSupport> {

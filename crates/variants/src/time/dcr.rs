@@ -41,7 +41,7 @@ use serde::{Deserialize, Serialize};
 use crate::algorithm::Algorithm;
 use crate::base::reno::in_episode;
 use crate::base::sack::{self, SackedAbove};
-use crate::rule::{NEEDS_SACK, Rule};
+use crate::rule::{NEEDS_SACK, Requirement};
 
 /// Parameters.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
@@ -62,8 +62,8 @@ impl Default for DelayedResponseConfig {
 }
 
 impl Algorithm<dyn LossDetector> for DelayedResponseConfig {
-    fn rules(&self) -> &'static [Rule] {
-        &[Rule::Only(Seam::DupThresh, &["fixed"]), Rule::Waits, NEEDS_SACK]
+    fn rules(&self) -> &'static [Requirement] {
+        &[Requirement::Only(Seam::DupThresh, &["fixed"]), Requirement::Waits, NEEDS_SACK]
     }
 
     fn build(&self) -> Box<dyn LossDetector> {

@@ -2,7 +2,7 @@
 //! sent before it that are still open.
 
 use reknit_tcp::facts::Context;
-use reknit_tcp::scoreboard::{Record, SegId};
+use reknit_tcp::scoreboard::{SegId, SegmentRecord};
 use reknit_tcp::seams::{LossReason, Verdicts};
 use reknit_tcp::seq::Offset;
 use reknit_units::{Duration, Instant};
@@ -16,7 +16,7 @@ pub(crate) struct Transmission {
 }
 
 impl Transmission {
-    pub(crate) fn of(record: &Record) -> Transmission {
+    pub(crate) fn of(record: &SegmentRecord) -> Transmission {
         Transmission { xmit_ts: record.last_sent, end_seq: record.end() }
     }
 }
@@ -55,7 +55,7 @@ impl Default for Overtaking {
 
 impl Overtaking {
     /// `id` was delivered.
-    pub(crate) fn deliver(&mut self, id: SegId, record: &Record) {
+    pub(crate) fn deliver(&mut self, id: SegId, record: &SegmentRecord) {
         if self.latest.is_none_or(|latest| Transmission::of(record) > latest) {
             self.latest = Some(Transmission::of(record));
             self.suspects_until = Suspects::UpTo(id);
@@ -101,7 +101,7 @@ impl Overtaking {
     }
 
     /// The open segments that are judged, in the order of their last transmissions.
-    fn judged<'a>(&self, cx: &Context<'a>) -> impl Iterator<Item = (SegId, &'a Record)> {
+    fn judged<'a>(&self, cx: &Context<'a>) -> impl Iterator<Item = (SegId, &'a SegmentRecord)> {
         cx.board.in_send_order().filter(|(id, _)| !self.is_set_aside(*id))
     }
 
@@ -123,8 +123,8 @@ impl Overtaking {
     }
 
     /// The open segment that was sent last of those sent before `latest`.
-    fn newest_suspect<'a>(&mut self, cx: &Context<'a>, latest: Transmission) -> Option<&'a Record> {
-        let is_earlier = |r: &Record| r.is_open() && Transmission::of(r) < latest;
+    fn newest_suspect<'a>(&mut self, cx: &Context<'a>, latest: Transmission) -> Option<&'a SegmentRecord> {
+        let is_earlier = |r: &SegmentRecord| r.is_open() && Transmission::of(r) < latest;
         let is_suspect = |id: SegId| !self.is_set_aside(id) && cx.board.get(id).is_some_and(is_earlier);
         let known = match self.suspects_until {
             Suspects::None => return None,

@@ -37,7 +37,7 @@
 //! extreme loss except slow start, or the initial `mxrtt`, which matter after many losses.
 
 use reknit_tcp::facts::{AckFacts, Context, Trigger, Window};
-use reknit_tcp::scoreboard::{Cause, Record, SegId};
+use reknit_tcp::scoreboard::{SegId, SegmentRecord, SendReason};
 use reknit_tcp::seams::{
     CongestionControl, FastRecovery, FastRecoveryTraits, LimitedTransmit, LossDetector, LossReason, LossResponse,
     Plugin, Reduction, Seam, Verdicts,
@@ -47,7 +47,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::algorithm::Algorithm;
-use crate::rule::Rule;
+use crate::rule::Requirement;
 use crate::time::pr_envelope::samples;
 
 /// Parameters of the detector.
@@ -78,13 +78,13 @@ impl Default for SegmentClocksConfig {
 }
 
 impl Algorithm<dyn LossDetector> for SegmentClocksConfig {
-    fn rules(&self) -> &'static [Rule] {
+    fn rules(&self) -> &'static [Requirement] {
         &[
-            Rule::Only(Seam::DupThresh, &["fixed"]),
-            Rule::Only(Seam::Postponement, &[]),
-            Rule::Only(Seam::LimitedTransmit, &["off", "outstanding"]),
-            Rule::Only(Seam::RtoEstimator, &["rtt-envelope"]),
-            Rule::Waits,
+            Requirement::Only(Seam::DupThresh, &["fixed"]),
+            Requirement::Only(Seam::Postponement, &[]),
+            Requirement::Only(Seam::LimitedTransmit, &["off", "outstanding"]),
+            Requirement::Only(Seam::RtoEstimator, &["rtt-envelope"]),
+            Requirement::Waits,
         ]
     }
 
@@ -114,7 +114,7 @@ impl Memorize {
         Memorize { at: cx.now, end: cx.board.next_id() }
     }
 
-    fn has(&self, id: SegId, record: &Record) -> bool {
+    fn has(&self, id: SegId, record: &SegmentRecord) -> bool {
         id < self.end && (record.last_sent < self.at || record.transmissions == 1)
     }
 }
@@ -144,14 +144,14 @@ impl SegmentClocks {
     }
 
     /// The segments with a running timer, and when each timer started, oldest first.
-    fn clocks<'a>(&self, cx: &Context<'a>) -> impl Iterator<Item = (SegId, &'a Record, Instant)> + use<'a> {
+    fn clocks<'a>(&self, cx: &Context<'a>) -> impl Iterator<Item = (SegId, &'a SegmentRecord, Instant)> + use<'a> {
         let (first, since) = self.first;
         let (sack, window_end) = (cx.snd.sack, cx.snd.snd_una + cx.snd.snd_wnd);
         let all = sack.then(|| cx.board.in_send_order()).into_iter().flatten().map(|(id, r)| (id, r, r.last_sent));
         let only = cx.board.get(first).filter(move |r| !sack && r.is_open());
         let only = only.map(|r| (first, r, r.last_sent.max(since)));
         // Probes of a closed window may be dropped by the receiver; the persist timer handles them.
-        all.chain(only).filter(move |(_, r, _)| r.cause != Cause::WindowProbe || r.start < window_end)
+        all.chain(only).filter(move |(_, r, _)| r.cause != SendReason::WindowProbe || r.start < window_end)
     }
 
     fn watch_first(&mut self, cx: &Context<'_>) {
@@ -177,7 +177,7 @@ impl SegmentClocks {
         }
     }
 
-    fn lose(&mut self, cx: &Context<'_>, id: SegId, record: &Record, verdicts: &mut Verdicts) {
+    fn lose(&mut self, cx: &Context<'_>, id: SegId, record: &SegmentRecord, verdicts: &mut Verdicts) {
         let smallest = u64::from(record.cwnd_at_sent) <= cx.snd.smss.0;
         // Segments that were retransmitted together double it once.
         let silence = record.last_sent >= self.back_off_changed;
@@ -230,7 +230,7 @@ impl LossDetector for SegmentClocks {
         self.deadline
     }
 
-    fn on_sent(&mut self, cx: &Context<'_>, _id: SegId, _cause: Cause) {
+    fn on_sent(&mut self, cx: &Context<'_>, _id: SegId, _cause: SendReason) {
         self.watch_first(cx);
         let first = self.clocks(cx).next();
         self.deadline = first.map_or(Instant::NEVER, |(_, _, since)| since + self.mxrtt(cx));
@@ -278,8 +278,8 @@ pub struct OutstandingConfig {}
 
 impl Algorithm<dyn FastRecovery> for OutstandingConfig {
     /// Other detectors would mistake one loss for many, because its episodes are short.
-    fn rules(&self) -> &'static [Rule] {
-        &[Rule::Only(Seam::LossDetector, &["segment-clocks"])]
+    fn rules(&self) -> &'static [Requirement] {
+        &[Requirement::Only(Seam::LossDetector, &["segment-clocks"])]
     }
 
     fn build(&self) -> Box<dyn FastRecovery> {

@@ -17,14 +17,14 @@
 
 use reknit_tcp::Config as Tcp;
 use reknit_tcp::facts::{AckFacts, Context, TIMESTAMP_TICK};
-use reknit_tcp::scoreboard::Record;
+use reknit_tcp::scoreboard::SegmentRecord;
 use reknit_tcp::seams::{Plugin, RtoEstimator, Seam};
 use reknit_units::Duration;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::algorithm::Algorithm;
-use crate::rule::Rule;
+use crate::rule::Requirement;
 
 /// Parameters of the envelope.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
@@ -46,8 +46,8 @@ impl Default for RttEnvelopeConfig {
 
 impl Algorithm<dyn RtoEstimator> for RttEnvelopeConfig {
     /// It has no retransmission timer.
-    fn rules(&self) -> &'static [Rule] {
-        &[Rule::Only(Seam::LossDetector, &["segment-clocks"])]
+    fn rules(&self) -> &'static [Requirement] {
+        &[Requirement::Only(Seam::LossDetector, &["segment-clocks"])]
     }
 
     fn build(&self) -> Box<dyn RtoEstimator> {
@@ -92,7 +92,7 @@ pub(crate) fn samples<'a>(cx: &Context<'a>, ack: &AckFacts<'a>) -> impl Iterator
     let (now, board, sack) = (cx.now, cx.board, cx.snd.sack);
     let echoed = ack.echoed.filter(|_| ack.advances()).map(|at| now.since(at));
     let records = ack.newly.iter().filter_map(move |id| board.get(*id)).filter(move |_| sack);
-    let certain = move |record: &Record| match record.transmissions {
+    let certain = move |record: &SegmentRecord| match record.transmissions {
         1 => Some(now.since(record.last_sent)),
         // A timestamp from before its first transmission belongs to another segment.
         _ => echoed.filter(|rtt| now - *rtt >= record.first_sent.floor_to(TIMESTAMP_TICK)),

@@ -23,10 +23,10 @@
 //! **Status.** Faithful.
 
 use crate::algorithm::Algorithm;
-use crate::rule::{NEEDS_SACK, Rule};
+use crate::rule::{NEEDS_SACK, Requirement};
 use crate::time::overtaking::{Overtaking, Transmission, WindowedMin};
 use reknit_tcp::facts::{AckFacts, Context, Phase, RecoveryEvent, TIMESTAMP_TICK};
-use reknit_tcp::scoreboard::{Cause, Record, SegId};
+use reknit_tcp::scoreboard::{SegId, SegmentRecord, SendReason};
 use reknit_tcp::seams::{LossDetector, Plugin, Seam, Verdicts};
 use reknit_tcp::seq::Offset;
 use reknit_units::{Duration, Instant, Segments};
@@ -64,8 +64,8 @@ impl Default for RackConfig {
 }
 
 impl Algorithm<dyn LossDetector> for RackConfig {
-    fn rules(&self) -> &'static [Rule] {
-        &[Rule::Only(Seam::Postponement, &[]), Rule::Waits, NEEDS_SACK]
+    fn rules(&self) -> &'static [Requirement] {
+        &[Requirement::Only(Seam::Postponement, &[]), Requirement::Waits, NEEDS_SACK]
     }
 
     fn build(&self) -> Box<dyn LossDetector> {
@@ -129,7 +129,7 @@ impl Rack {
     }
 
     /// §6.2 step 2: if a retransmitted segment is acknowledged too early, the ACK is not for the retransmission.
-    fn is_ambiguous(&self, cx: &Context<'_>, ack: &AckFacts<'_>, record: &Record) -> bool {
+    fn is_ambiguous(&self, cx: &Context<'_>, ack: &AckFacts<'_>, record: &SegmentRecord) -> bool {
         let echo_is_older = ack.echoed.is_some_and(|at| at < record.last_sent.floor_to(TIMESTAMP_TICK));
         let rtt = cx.now.since(record.last_sent);
         record.transmissions > 1 && (echo_is_older || self.min_rtt.get().is_some_and(|min| rtt < min))
@@ -260,14 +260,14 @@ impl LossDetector for Rack {
         self.reo_timer.min(self.probe.pto)
     }
 
-    fn on_sent(&mut self, cx: &Context<'_>, id: SegId, cause: Cause) {
+    fn on_sent(&mut self, cx: &Context<'_>, id: SegId, cause: SendReason) {
         match cause {
-            Cause::Probe => {
+            SendReason::Probe => {
                 self.probe.end_seq = Some(cx.snd.snd_nxt);
                 self.probe.is_retrans = cx.board.get(id).is_some_and(|r| r.transmissions > 1);
                 self.probe.rtt_since_last = false;
             }
-            Cause::New if self.probe.end_seq.is_none() => self.schedule_probe(cx),
+            SendReason::New if self.probe.end_seq.is_none() => self.schedule_probe(cx),
             _ => {}
         }
     }

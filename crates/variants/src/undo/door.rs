@@ -35,7 +35,7 @@
 
 use reknit_tcp::experiment::{AckOrdinal, ExperimentalOption, Features};
 use reknit_tcp::facts::{AckFacts, Context, Spurious, TIMESTAMP_TICK, Trigger};
-use reknit_tcp::scoreboard::{Cause, SegId};
+use reknit_tcp::scoreboard::{SegId, SendReason};
 use reknit_tcp::seams::{HeaderSupport, HeaderSupportTraits, Plugin, RxFacts, SpuriousDetector};
 use reknit_tcp::seq::Offset;
 use reknit_units::{Duration, Instant};
@@ -43,7 +43,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::algorithm::Algorithm;
-use crate::rule::{Need, Rule};
+use crate::rule::{Need, Requirement};
 
 /// A run of freezes lasts at most this many times t1.
 const LONGEST_RUN: u64 = 8;
@@ -151,7 +151,7 @@ impl Door {
 impl Plugin for Door {}
 
 impl SpuriousDetector for Door {
-    fn on_retransmitted(&mut self, _cx: &Context<'_>, _id: SegId, _cause: Cause) {}
+    fn on_retransmitted(&mut self, _cx: &Context<'_>, _id: SegId, _cause: SendReason) {}
 
     fn on_ack(&mut self, cx: &Context<'_>, ack: &AckFacts<'_>) -> Option<Spurious> {
         if !self.is_overtaking(cx, ack) {
@@ -174,8 +174,8 @@ impl SpuriousDetector for Door {
 pub struct OrdinalsConfig {}
 
 impl Algorithm<dyn HeaderSupport> for OrdinalsConfig {
-    fn rules(&self) -> &'static [Rule] {
-        &[Rule::Needs(Need::Feature(Features::ORDINALS), "reordering is detected by timestamps")]
+    fn rules(&self) -> &'static [Requirement] {
+        &[Requirement::Needs(Need::Feature(Features::ORDINALS), "reordering is detected by timestamps")]
     }
 
     fn build(&self) -> Box<dyn HeaderSupport> {

@@ -29,14 +29,14 @@
 //! **Status.** Faithful.
 
 use reknit_tcp::facts::{AckFacts, Context, RecoveryEvent, Snapshot, Spurious, Trigger};
-use reknit_tcp::scoreboard::{Cause, Duplicate, SegId};
+use reknit_tcp::scoreboard::{Duplicate, SegId, SendReason};
 use reknit_tcp::seams::{Plugin, SpuriousDetector, SpuriousDetectorTraits};
 use reknit_units::{Instant, Segments};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::algorithm::Algorithm;
-use crate::rule::{Need, Rule};
+use crate::rule::{Need, Requirement};
 
 /// What a DSACK for a segment that was sent once means.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize, JsonSchema)]
@@ -67,8 +67,8 @@ impl Default for DsackConfig {
 }
 
 impl Algorithm<dyn SpuriousDetector> for DsackConfig {
-    fn rules(&self) -> &'static [Rule] {
-        &[Rule::Needs(Need::Sack, "spurious retransmissions are not detected")]
+    fn rules(&self) -> &'static [Requirement] {
+        &[Requirement::Needs(Need::Sack, "spurious retransmissions are not detected")]
     }
 
     fn build(&self) -> Box<dyn SpuriousDetector> {
@@ -131,7 +131,7 @@ impl DsackDetection {
             self.off |= self.config.duplication == Duplication::Disable;
             return None;
         }
-        let is_probe = segment.cause == Cause::WindowProbe;
+        let is_probe = segment.cause == SendReason::WindowProbe;
         let at = self.episodes.iter().position(|episode| episode.includes(segment.last_sent) && !is_probe)?;
         let episode = &mut self.episodes[at];
         if segment.transmissions > 2 {
@@ -168,8 +168,8 @@ impl SpuriousDetector for DsackDetection {
         SpuriousDetectorTraits { judges_earlier: self.config.open > 1 }
     }
 
-    fn on_retransmitted(&mut self, cx: &Context<'_>, id: SegId, cause: Cause) {
-        let Some(episode) = self.live().filter(|_| cause != Cause::WindowProbe) else { return };
+    fn on_retransmitted(&mut self, cx: &Context<'_>, id: SegId, cause: SendReason) {
+        let Some(episode) = self.live().filter(|_| cause != SendReason::WindowProbe) else { return };
         match cx.board.get(id).map(|record| record.transmissions) {
             Some(2) => episode.unproven += Segments(1),
             _ => episode.no_undo = true,

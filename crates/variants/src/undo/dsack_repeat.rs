@@ -20,7 +20,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::algorithm::Algorithm;
-use crate::rule::{Need, Rule};
+use crate::rule::{Need, Requirement};
 
 /// Parameters.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
@@ -38,8 +38,8 @@ impl Default for DsackRepeatConfig {
 }
 
 impl Algorithm<dyn HeaderSupport> for DsackRepeatConfig {
-    fn rules(&self) -> &'static [Rule] {
-        &[Rule::Needs(Need::Feature(Features::REPEATS), "each duplicate is reported once")]
+    fn rules(&self) -> &'static [Requirement] {
+        &[Requirement::Needs(Need::Feature(Features::REPEATS), "each duplicate is reported once")]
     }
 
     fn build(&self) -> Box<dyn HeaderSupport> {

@@ -34,7 +34,7 @@
 
 use reknit_tcp::experiment::Features;
 use reknit_tcp::facts::{AckFacts, Context, RecoveryEvent, Spurious, TIMESTAMP_TICK, Trigger};
-use reknit_tcp::scoreboard::{Cause, SegId};
+use reknit_tcp::scoreboard::{SegId, SendReason};
 use reknit_tcp::seams::{Plugin, SpuriousDetector};
 use reknit_units::{Bytes, Instant};
 use schemars::JsonSchema;
@@ -120,7 +120,7 @@ impl Eifel {
 
 impl SpuriousDetector for Eifel {
     /// Rule 1.
-    fn on_retransmitted(&mut self, cx: &Context<'_>, id: SegId, _cause: Cause) {
+    fn on_retransmitted(&mut self, cx: &Context<'_>, id: SegId, _cause: SendReason) {
         if std::mem::take(&mut self.begun) {
             let tick = |at: Instant| at.floor_to(TIMESTAMP_TICK);
             let original = cx.board.get(id).map(|record| tick(record.first_sent));

@@ -37,7 +37,7 @@
 //! open how far, and whether at once.
 
 use reknit_tcp::facts::{AckFacts, Context, Phase, RecoveryEvent};
-use reknit_tcp::scoreboard::Record;
+use reknit_tcp::scoreboard::SegmentRecord;
 use reknit_tcp::seams::{AfterTimeout, Plugin, TimeoutRecovery, TimeoutStep};
 use reknit_tcp::seq::Offset;
 use reknit_units::Segments;
@@ -163,7 +163,7 @@ impl TimeoutRecovery for Frto {
             return AfterTimeout::Conventional;
         }
         let first = cx.board.get(cx.board.first());
-        self.retransmitted_end = first.map_or(cx.snd.snd_una, Record::end);
+        self.retransmitted_end = first.map_or(cx.snd.snd_una, SegmentRecord::end);
         AfterTimeout::Probe
     }
 

@@ -26,7 +26,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::algorithm::Algorithm;
-use crate::rule::{Need, Rule};
+use crate::rule::{Need, Requirement};
 
 /// No parameters.
 #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize, JsonSchema)]
@@ -34,8 +34,11 @@ use crate::rule::{Need, Rule};
 pub struct RetransmittedConfig {}
 
 impl Algorithm<dyn HeaderSupport> for RetransmittedConfig {
-    fn rules(&self) -> &'static [Rule] {
-        &[Rule::Needs(Need::Feature(Features::RESENT), "copies are distinguished by timestamps, if there are any")]
+    fn rules(&self) -> &'static [Requirement] {
+        &[Requirement::Needs(
+            Need::Feature(Features::RESENT),
+            "copies are distinguished by timestamps, if there are any",
+        )]
     }
 
     fn build(&self) -> Box<dyn HeaderSupport> {

@@ -21,7 +21,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::algorithm::Algorithm;
-use crate::rule::Rule;
+use crate::rule::Requirement;
 
 /// Parameters.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
@@ -38,8 +38,8 @@ impl Default for FixedWaitConfig {
 }
 
 impl Algorithm<dyn Postponement> for FixedWaitConfig {
-    fn rules(&self) -> &'static [Rule] {
-        &[Rule::Waits]
+    fn rules(&self) -> &'static [Requirement] {
+        &[Requirement::Waits]
     }
 
     fn build(&self) -> Box<dyn Postponement> {

@@ -25,7 +25,7 @@
 //! **Status.** Faithful to RR-TCP §3, which gives the step, the limit and what is measured.
 
 use reknit_tcp::facts::{AckFacts, Context, RecoveryEvent};
-use reknit_tcp::scoreboard::{Record, SegId};
+use reknit_tcp::scoreboard::{SegId, SegmentRecord};
 use reknit_tcp::seams::{Plugin, Postponement, RecoveryEntry};
 use reknit_units::Duration;
 use schemars::JsonSchema;
@@ -34,7 +34,7 @@ use std::num::NonZeroU64;
 
 use crate::algorithm::Algorithm;
 use crate::base::episode_sample::EpisodeSample;
-use crate::rule::Rule;
+use crate::rule::Requirement;
 
 /// How the delay grows.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize, JsonSchema)]
@@ -68,8 +68,8 @@ impl Default for TimeDelayedConfig {
 }
 
 impl Algorithm<dyn Postponement> for TimeDelayedConfig {
-    fn rules(&self) -> &'static [Rule] {
-        &[Rule::Waits]
+    fn rules(&self) -> &'static [Requirement] {
+        &[Requirement::Waits]
     }
 
     fn build(&self) -> Box<dyn Postponement> {
@@ -117,7 +117,7 @@ impl Postponement for TimeDelayed {
 
     fn on_ack(&mut self, cx: &Context<'_>, ack: &AckFacts<'_>) {
         let took = |hole| {
-            let delivered = cx.board.get(hole).and_then(Record::delivered);
+            let delivered = cx.board.get(hole).and_then(SegmentRecord::delivered);
             let waited = delivered.zip(cx.board.first_above(hole));
             waited.map_or(Duration::ZERO, |(delivered, above)| delivered.since(above))
         };

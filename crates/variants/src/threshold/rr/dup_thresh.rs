@@ -31,7 +31,7 @@ use reknit_tcp::seams::{DupThresh, Memory, Plugin};
 use reknit_units::{Instant, Segments};
 
 use crate::algorithm::Algorithm;
-use crate::rule::{Need, Rule};
+use crate::rule::{Need, Requirement};
 pub use crate::threshold::rr::config::{RrTcpConfig, Sampling};
 use crate::threshold::rr::histogram::Histogram;
 use crate::threshold::rr::ratio::FaRatio;
@@ -46,8 +46,8 @@ pub struct SharedState {
 }
 
 impl Algorithm<dyn DupThresh> for RrTcpConfig {
-    fn rules(&self) -> &'static [Rule] {
-        &[Rule::MayExceedWindow, Rule::Needs(Need::Sack, "the threshold stays at 3")]
+    fn rules(&self) -> &'static [Requirement] {
+        &[Requirement::MayExceedWindow, Requirement::Needs(Need::Sack, "the threshold stays at 3")]
     }
 
     fn build(&self) -> Box<dyn DupThresh> {

@@ -20,7 +20,7 @@
 
 use reknit_tcp::Config as Tcp;
 use reknit_tcp::facts::{AckFacts, Context};
-use reknit_tcp::scoreboard::Cause;
+use reknit_tcp::scoreboard::SendReason;
 use reknit_tcp::seams::{Plugin, RtoEstimator};
 use reknit_units::Duration;
 use schemars::JsonSchema;
@@ -51,9 +51,9 @@ struct EnhancedSampling {
 /// The sample from a DSACK for a segment that was sent twice.
 pub(crate) fn mean_of_both(cx: &Context<'_>, ack: &AckFacts<'_>) -> Option<Duration> {
     let segments = ack.dsack.filter(|_| !cx.snd.timestamps)?.segments;
-    let twice = segments
-        .iter()
-        .find(|segment| segment.transmissions == 2 && segment.reports == 1 && segment.cause != Cause::WindowProbe)?;
+    let twice = segments.iter().find(|segment| {
+        segment.transmissions == 2 && segment.reports == 1 && segment.cause != SendReason::WindowProbe
+    })?;
     if ack.newly.contains(&twice.id) {
         return None;
     }

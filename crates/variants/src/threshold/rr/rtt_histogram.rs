@@ -24,7 +24,7 @@
 
 use reknit_tcp::Config as Tcp;
 use reknit_tcp::facts::{AckFacts, Context};
-use reknit_tcp::scoreboard::{Cause, Record};
+use reknit_tcp::scoreboard::{SegmentRecord, SendReason};
 use reknit_tcp::seams::{Plugin, RtoEstimator};
 use reknit_units::Duration;
 use schemars::JsonSchema;
@@ -89,7 +89,7 @@ impl RttHistogram {
         if !cx.snd.sack && records().any(|record| record.transmissions > 1) {
             return false;
         }
-        let once = |record: &&Record| record.transmissions == 1 && record.cause != Cause::WindowProbe;
+        let once = |record: &&SegmentRecord| record.transmissions == 1 && record.cause != SendReason::WindowProbe;
         let mut sampled = false;
         for record in records().filter(once) {
             self.samples.insert(cx.now, cx.now.since(record.first_sent));
