@@ -2,7 +2,7 @@
 
 use super::layer::{Layer, Next, Piece, Whole};
 use super::rest::{Rest, u16_at};
-use super::{Packet, Skipped, mapped, tunnel};
+use super::{Packet, Skipped, mapped};
 
 const HOP_BY_HOP: u8 = 0;
 pub(super) const ICMP: u8 = 1;
@@ -10,6 +10,10 @@ pub(super) const IPV4: u8 = 4;
 pub(super) const TCP: u8 = 6;
 pub(super) const UDP: u8 = 17;
 pub(super) const IPV6: u8 = 41;
+pub(super) const GRE: u8 = 47;
+pub(super) const ESP: u8 = 50;
+pub(super) const ETHER_IP: u8 = 97;
+pub(super) const MPLS: u8 = 137;
 const ROUTING: u8 = 43;
 const FRAGMENT: u8 = 44;
 const AUTHENTICATION: u8 = 51;
@@ -113,10 +117,15 @@ pub(super) fn skip_extension_headers(mut protocol: u8, mut rest: Rest<'_>) -> Ne
     Ok((Layer::Protocol(protocol), rest))
 }
 
+/// True for protocols of IP that are tunnels.
+const fn is_tunnel(protocol: u8) -> bool {
+    matches!(protocol, IPV4 | IPV6 | GRE | ESP | ETHER_IP | MPLS)
+}
+
 /// A fragment, if what it carries may be TCP.
 fn fragment((id, offset, is_last): (u32, usize, bool), protocol: u8, rest: Rest<'_>) -> Next<'_> {
     let is_extension = matches!(protocol, HOP_BY_HOP | ROUTING | DESTINATION | AUTHENTICATION);
-    if protocol != TCP && protocol != UDP && !is_extension && !tunnel::is_one(protocol) {
+    if protocol != TCP && protocol != UDP && !is_extension && !is_tunnel(protocol) {
         return Err(Skipped::IpProtocol(protocol));
     }
     Ok((Layer::Piece(Piece { id, of: Whole::Protocol(protocol), offset, is_last }), rest))
@@ -145,8 +154,8 @@ pub(super) fn is_likely(rest: Rest<'_>) -> bool {
                 IPV6,
                 ROUTING,
                 FRAGMENT,
-                47,
-                50,
+                GRE,
+                ESP,
                 AUTHENTICATION,
                 58,
                 59,

@@ -5,6 +5,7 @@
 //! `wlan.rs`, `ppp.rs`), IP (`ip.rs`), and tunnels (`tunnel.rs`), in any order. Fragments are reassembled (`fragments.rs`),
 //! and skipped packets are counted by name (`left_out.rs`, `udp.rs`).
 
+mod decapsulate;
 mod ethernet;
 mod fragments;
 mod ip;
@@ -21,8 +22,9 @@ mod wlan;
 
 use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 
+use decapsulate::{Found, decapsulate};
 use fragments::Reassembler;
-use layer::{Found, Layer, Whole};
+use layer::{Layer, Whole};
 pub use left_out::LeftOut;
 use left_out::SkippedCounts;
 pub(crate) use left_out::protocol_name;
@@ -133,7 +135,7 @@ impl Reader {
     /// Reads a packet with any headers that are supported.
     #[inline(never)]
     pub(crate) fn read_any(&mut self, frame: &Frame<'_>) -> &[Packet] {
-        match self.descend(frame) {
+        match self.decapsulate(frame) {
             Ok(Found::Packet(ip::TCP, rest)) => {
                 if let Err(skipped) = tcp::read(rest, &mut self.packet) {
                     self.left_out.add(skipped, 1);
@@ -161,7 +163,7 @@ impl Reader {
     /// Calls `each` with every innermost packet of IP in `frame`, whatever its protocol.
     pub(crate) fn datagrams(&mut self, frame: &Frame<'_>, each: &mut dyn FnMut(&Datagram<'_>)) {
         self.packet.interface = frame.interface;
-        let found = self.descend(frame);
+        let found = self.decapsulate(frame);
         self.follow(found, 1, 0, &mut |packet, protocol, rest| {
             let ports = match protocol {
                 ip::TCP | ip::UDP | SCTP => [rest.u16(0)?, rest.u16(2)?],
@@ -190,10 +192,10 @@ impl Reader {
         });
     }
 
-    fn descend<'a>(&mut self, frame: &Frame<'a>) -> Result<Found<'a>, Skipped> {
+    fn decapsulate<'a>(&mut self, frame: &Frame<'a>) -> Result<Found<'a>, Skipped> {
         self.now = frame.at.unwrap_or(self.now);
         let rest = Rest { bytes: frame.bytes, original_len: frame.original_len };
-        layer::descend(Layer::Link(frame.link), rest, &mut self.packet)
+        decapsulate(Layer::Link(frame.link), rest, &mut self.packet)
     }
 
     /// Processes the innermost layer of a packet that `frames` frames carried: calls `each` for every packet of IP in it and
@@ -218,12 +220,12 @@ impl Reader {
                     Whole::Wlan => Ok((Layer::Wlan, rest)),
                     Whole::Ethernet => Ok((Layer::Ethernet, rest)),
                 };
-                let found = whole.and_then(|(layer, rest)| layer::descend(layer, rest, &mut self.packet));
+                let found = whole.and_then(|(layer, rest)| decapsulate(layer, rest, &mut self.packet));
                 self.follow(found, frames + complete.pieces - 1, depth + 1, each);
             }
             Ok(Found::Amsdu(rest)) => {
                 for frame in wlan::subframes(rest).take(MAX_SUBFRAMES) {
-                    let found = layer::descend(Layer::Llc, frame, &mut self.packet);
+                    let found = decapsulate(Layer::Llc, frame, &mut self.packet);
                     self.follow(found, frames, depth + 1, each);
                 }
             }

@@ -1,23 +1,15 @@
 //! Tunnels over IP, and those over UDP.
 
 use super::Skipped;
+use super::ip::{ESP, ETHER_IP, GRE, MPLS};
 use super::layer::{Layer, Next, Piece, Whole};
 use super::rest::Rest;
 use super::{ethernet, ip};
 
-const GRE: u8 = 47;
-const ESP: u8 = 50;
-const ETHER_IP: u8 = 97;
-const MPLS: u8 = 137;
 const UDP_LEN: usize = 8;
 
 /// The layer inside a tunnel; none if it is not a tunnel.
 type Inside<'a> = Result<Option<(Layer, Rest<'a>)>, Skipped>;
-
-/// True for protocols of IP that are tunnels.
-pub(super) const fn is_one(protocol: u8) -> bool {
-    matches!(protocol, ip::IPV4 | ip::IPV6 | GRE | ESP | ETHER_IP | MPLS)
-}
 
 /// What the tunnel in an IP packet of this protocol carries.
 pub(super) fn read(protocol: u8, rest: Rest<'_>) -> Inside<'_> {
