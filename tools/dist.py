@@ -35,7 +35,8 @@ COMPLETIONS = {
 }
 # The tests that are quick and need few packages.
 WHEEL_TESTS = (
-    *(f"python/tests/test_{name}.py" for name in ("plot", "scenarios", "sweep", "trace")),
+    *(f"python/tests/test_{name}.py" for name in ("plot", "scenarios", "sweep")),
+    "tests/test_trace.py",
     "tests/test_parity.py",
     "tests/test_schema.py",
 )
