@@ -4,7 +4,7 @@
 //! everything is closed, nothing is left.
 
 use std::collections::BTreeMap;
-use std::net::{IpAddr, SocketAddr};
+use std::net::SocketAddr;
 
 use reknit_stack::{
     Error, Event, IcmpError, Options, Request, SocketId, SocketOptions, Stack, Transmit, UdpId, UdpOptions,
@@ -18,9 +18,8 @@ use reknit_wire::{Datagram, Decoded, Endpoints, encode, encode_datagram};
 
 use crate::checksums;
 use crate::input::Input;
-use crate::segments::{Expected, mutated};
+use crate::segments::{Expected, address, mutated};
 
-const MAX_OPERATIONS: usize = 2000;
 const MAX_SOCKETS: usize = 40;
 const MAX_UDP: usize = 4;
 const MAX_REQUESTS: usize = 6;
@@ -47,20 +46,12 @@ struct Host {
 
 /// Takes an input: what happens.
 pub(crate) fn run(data: &[u8]) {
-    let mut input = Input::new(data);
     let mut host = Host::new();
-    for _ in 0..MAX_OPERATIONS {
-        if input.is_empty() {
-            break;
-        }
-        host.act(&mut input);
+    Input::new(data).operations(|input| {
+        host.act(input);
         host.settle();
-    }
+    });
     host.end();
-}
-
-fn address(text: &str) -> IpAddr {
-    text.parse().expect("a valid address")
 }
 
 /// An address of the host, of another one, or one that no host has.

@@ -1,5 +1,8 @@
 //! Decisions from the bytes of an input. When they are used up, all further decisions are 0.
 
+/// The most operations of an input.
+const MAX_OPERATIONS: usize = 2000;
+
 pub(crate) struct Input<'a> {
     rest: &'a [u8],
 }
@@ -7,6 +10,16 @@ pub(crate) struct Input<'a> {
 impl<'a> Input<'a> {
     pub(crate) fn new(rest: &'a [u8]) -> Input<'a> {
         Input { rest }
+    }
+
+    /// Lets `operate` take one operation after the other, until the bytes are used up or there were too many.
+    pub(crate) fn operations(mut self, mut operate: impl FnMut(&mut Input<'a>)) {
+        for _ in 0..MAX_OPERATIONS {
+            if self.is_empty() {
+                break;
+            }
+            operate(&mut self);
+        }
     }
 
     pub(crate) fn is_empty(&self) -> bool {

@@ -1,10 +1,17 @@
 //! Segments that an attacker makes up. They are near those of the connection, as if the attacker saw all of them.
 
+use std::net::IpAddr;
+
 use reknit_tcp::experiment::{AckOrdinal, Dropped, ExperimentalOption};
 use reknit_tcp::segment::{Ecn, Flags, Options, SackBlock, SackBlocks, Timestamps};
 use reknit_tcp::{Segment, SeqNum};
 
 use crate::input::Input;
+
+/// An address that is written in a fuzzer.
+pub(crate) fn address(text: &str) -> IpAddr {
+    text.parse().expect("a valid address")
+}
 
 /// The segment after `last`, which the other end has sent, as far as it is known: in sequence and acceptable.
 #[derive(Clone, Copy, Debug, Default)]

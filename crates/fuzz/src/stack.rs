@@ -4,7 +4,7 @@
 //! closed everything, nothing is left after the longest timeout.
 
 use std::collections::BTreeMap;
-use std::net::{IpAddr, SocketAddr};
+use std::net::SocketAddr;
 
 use reknit_stack::{Event, ListenOptions, ListenerId, Options, Shutdown, SocketId, SocketOptions, Stack, Transmit};
 use reknit_tcp::Segment;
@@ -15,10 +15,8 @@ use reknit_wire::{Decoded, Endpoints, Icmp, IcmpKind, encode};
 
 use crate::checksums;
 use crate::input::Input;
-use crate::segments::{Expected, mutated};
+use crate::segments::{Expected, address, mutated};
 
-/// The most operations of an input.
-const MAX_OPERATIONS: usize = 2000;
 /// The most sockets of the host.
 const MAX_SOCKETS: usize = 40;
 /// The most segments or events that one operation may cause.
@@ -39,20 +37,12 @@ struct Host {
 
 /// Takes an input: what happens.
 pub(crate) fn run(data: &[u8]) {
-    let mut input = Input::new(data);
     let mut host = Host::new();
-    for _ in 0..MAX_OPERATIONS {
-        if input.is_empty() {
-            break;
-        }
-        host.act(&mut input);
+    Input::new(data).operations(|input| {
+        host.act(input);
         host.settle();
-    }
+    });
     host.end();
-}
-
-fn address(text: &str) -> IpAddr {
-    text.parse().expect("a valid address")
 }
 
 impl Host {
