@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::sync::atomic::AtomicBool;
 
 use reknit_compare::{Attack, AttackOptions, AttackReport, Location, NamedVariant, attack, attack_runs, named_variant};
-use reknit_sim::Lie;
+use reknit_sim::Misbehavior;
 use reknit_units::Duration;
 
 use crate::table::{self, Align, Column, Screen};
@@ -34,7 +34,7 @@ pub(crate) struct Args {
     variant_file: Vec<PathBuf>,
     /// Try these lies, separated by commas (docs/design/security.md) [default: all]
     #[arg(long, value_name = "A,B,C", value_delimiter = ',', value_parser = lie)]
-    lies: Vec<Lie>,
+    lies: Vec<Misbehavior>,
     /// Run each simulation for this long, for example `10s`
     #[arg(long, value_name = "TIME", default_value = "60s", value_parser = input::duration)]
     duration: Duration,
@@ -53,15 +53,18 @@ pub(crate) struct Args {
     quiet: bool,
 }
 
-fn lie(text: &str) -> Result<Lie, String> {
-    let names = || Lie::ALL.map(Lie::name).join(", ");
-    Lie::ALL.into_iter().find(|lie| lie.name() == text.trim()).ok_or_else(|| format!("must be one of {}", names()))
+fn lie(text: &str) -> Result<Misbehavior, String> {
+    let names = || Misbehavior::ALL.map(Misbehavior::name).join(", ");
+    Misbehavior::ALL
+        .into_iter()
+        .find(|lie| lie.name() == text.trim())
+        .ok_or_else(|| format!("must be one of {}", names()))
 }
 
 pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     let options = AttackOptions {
         variants: variants(args)?,
-        lies: if args.lies.is_empty() { Lie::ALL.to_vec() } else { args.lies.clone() },
+        lies: if args.lies.is_empty() { Misbehavior::ALL.to_vec() } else { args.lies.clone() },
         duration: args.duration,
         seeds: args.seeds,
     };
@@ -88,7 +91,7 @@ pub fn tables() -> Result<String, String> {
     let built_in = VARIANTS.iter().map(|name| named_variant::find(name, &[]));
     let options = AttackOptions {
         variants: built_in.collect::<Result<_, _>>().map_err(|error| error.to_string())?,
-        lies: Lie::ALL.to_vec(),
+        lies: Misbehavior::ALL.to_vec(),
         duration: Duration::from_secs(60),
         seeds: 3,
     };
@@ -144,7 +147,7 @@ fn gain(attack: &Attack) -> String {
 fn markdown(report: &AttackReport) -> String {
     let mut variants: Vec<&str> = report.attacks.iter().map(|attack| attack.variant.as_str()).collect();
     variants.dedup();
-    let cells = |lie: Lie, cell: &dyn Fn(&Attack) -> String| {
+    let cells = |lie: Misbehavior, cell: &dyn Fn(&Attack) -> String| {
         let of_lie = report.attacks.iter().filter(|attack| attack.lie == lie);
         format!("| `{}` | {} |\n", lie.name(), of_lie.map(cell).collect::<Vec<_>>().join(" | "))
     };
@@ -152,7 +155,7 @@ fn markdown(report: &AttackReport) -> String {
         let names: Vec<String> = variants.iter().map(|name| format!("`{name}`")).collect();
         format!("| {title} | {} |\n|---{}|\n", names.join(" | "), "|--:".repeat(variants.len()))
     };
-    let lies = || Lie::ALL.into_iter().filter(|lie| report.attacks.iter().any(|attack| attack.lie == *lie));
+    let lies = || Misbehavior::ALL.into_iter().filter(|lie| report.attacks.iter().any(|attack| attack.lie == *lie));
     let mut text = head("gain of the liar");
     for lie in lies() {
         text += &cells(lie, &gain);

@@ -5,7 +5,7 @@ use std::sync::atomic::Ordering;
 
 use reknit_compare::{Best, Comparison, Count, Estimate, Replay, ReplayCheck, ReplayOptions, Replayer, SenderCheck};
 use reknit_sim::MAX_SEEDS;
-use reknit_trace::{Options, Place};
+use reknit_trace::{CapturePoint, Options};
 use reknit_units::{Duration, Rate};
 
 use crate::analyze::{self, At};
@@ -71,7 +71,7 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: &Args) -> Result<(), Failure> {
-    let options = Options { at: args.at.map(Place::from), journeys: true, ..Options::default() };
+    let options = Options { at: args.at.map(CapturePoint::from), journeys: true, ..Options::default() };
     let replay_options = replay_options(args);
     replay_options.check()?;
     let (mut analysis, journeys) = analyze::read(&args.file, &options, &mut |_| {})?;
@@ -142,9 +142,9 @@ fn text(replay: &Replay, screen: Screen) -> String {
     let lines: Vec<(String, String)> = lines.collect();
     let width = screen.text_width();
     let place = match replay.captured_at {
-        Place::Sender => "sender",
-        Place::Middle => "middle",
-        Place::Receiver => "receiver",
+        CapturePoint::Sender => "sender",
+        CapturePoint::Middle => "middle",
+        CapturePoint::Receiver => "receiver",
     };
     let title =
         format!("{}: stream {}, {} to {}, captured at the {place}", replay.file, replay.stream, replay.from, replay.to);

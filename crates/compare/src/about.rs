@@ -5,7 +5,7 @@ use std::fmt::Write;
 use reknit_tcp::seams::Seam;
 use reknit_variants::parameter::{self, Parameter};
 use reknit_variants::slot::Part;
-use reknit_variants::{Composition, Variant, composition, rules};
+use reknit_variants::{Composition, Variant, composition, requirements};
 
 /// The main facts about a variant, as names and texts.
 pub fn facts(variant: &Variant, composition: &Composition) -> Vec<(String, String)> {
@@ -23,7 +23,7 @@ pub fn facts(variant: &Variant, composition: &Composition) -> Vec<(String, Strin
 
 /// The fallback for each need that the peer does not meet. Empty for variants that need nothing from the peer.
 pub(crate) fn fallbacks(variant: &Variant, composition: &Composition) -> Vec<String> {
-    if variant.peer_needs == "nothing" { Vec::new() } else { rules::possible_fall_backs(composition) }
+    if variant.peer_needs == "nothing" { Vec::new() } else { requirements::possible_fall_backs(composition) }
 }
 
 /// Each seam with its algorithm and a description; seams that differ from the base are marked.

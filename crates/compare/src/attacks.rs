@@ -8,7 +8,7 @@ use std::sync::atomic::AtomicBool;
 
 use rayon::prelude::*;
 use reknit_path::{Phases, Profile};
-use reknit_sim::{FlowSpec, Lie, RunResult, Scenario, run_unless, tcp_config};
+use reknit_sim::{FlowSpec, Misbehavior, RunResult, Scenario, run_unless, tcp_config};
 use reknit_units::{Duration, Instant};
 use serde::Serialize;
 
@@ -35,7 +35,7 @@ pub struct AttackOptions {
     /// The variants of the senders.
     pub variants: Vec<NamedVariant>,
     /// The lies.
-    pub lies: Vec<Lie>,
+    pub lies: Vec<Misbehavior>,
     /// Length of each run in simulated time.
     pub duration: Duration,
     /// Runs of each attack, with the seeds from 1 to this number.
@@ -48,7 +48,7 @@ pub struct Attack {
     /// The variant of both senders.
     pub variant: String,
     /// What the first receiver lies about.
-    pub lie: Lie,
+    pub lie: Misbehavior,
     /// Goodput of the liar, Mbit/s: every new byte that arrives, in order or not.
     pub liar_mbit_s: f64,
     /// Goodput of the same receiver when it is honest.
@@ -80,24 +80,24 @@ pub struct AttackReport {
 
 /// What one run shows; sums over several runs.
 #[derive(Clone, Copy, Default, Debug)]
-struct Outcome {
+struct AttackResult {
     goodput: [f64; 2],
     sent: f64,
     dropped: f64,
 }
 
-impl Outcome {
-    fn of(result: &RunResult) -> Outcome {
+impl AttackResult {
+    fn of(result: &RunResult) -> AttackResult {
         let goodput = |flow: usize| result.flows[flow].goodput() / 1e6;
-        Outcome {
+        AttackResult {
             goodput: [goodput(0), goodput(1)],
             sent: result.flows.iter().map(|flow| flow.send.sent.total() as f64).sum(),
             dropped: result.flows.iter().map(|flow| flow.queue_drops as f64).sum(),
         }
     }
 
-    fn plus(self, other: Outcome) -> Outcome {
-        Outcome {
+    fn plus(self, other: AttackResult) -> AttackResult {
+        AttackResult {
             goodput: [self.goodput[0] + other.goodput[0], self.goodput[1] + other.goodput[1]],
             sent: self.sent + other.sent,
             dropped: self.dropped + other.dropped,
@@ -125,20 +125,20 @@ pub fn attack(
 ) -> Result<Option<AttackReport>, Error> {
     let profile = Arc::new(Profile::parse("attacked", ATTACKED_PATH)?);
     let honest_or_not = || std::iter::once(None).chain(options.lies.iter().copied().map(Some));
-    let jobs: Vec<(&NamedVariant, Option<Lie>)> =
+    let jobs: Vec<(&NamedVariant, Option<Misbehavior>)> =
         options.variants.iter().flat_map(|variant| honest_or_not().map(move |lie| (variant, lie))).collect();
-    let run_all = |(variant, lie): &(&NamedVariant, Option<Lie>)| -> Result<Option<Outcome>, Error> {
-        let mut sum = Outcome::default();
+    let run_all = |(variant, lie): &(&NamedVariant, Option<Misbehavior>)| -> Result<Option<AttackResult>, Error> {
+        let mut sum = AttackResult::default();
         for seed in 1..=u64::from(options.seeds) {
             let scenario = scenario(&profile, variant, *lie, options.duration, seed)?;
             let Ok((result, _)) = run_unless(&scenario, reknit_sim::NoTracer, stop) else { return Ok(None) };
-            sum = sum.plus(Outcome::of(&result));
+            sum = sum.plus(AttackResult::of(&result));
             done();
         }
         Ok(Some(sum))
     };
-    let outcomes: Vec<Option<Outcome>> = jobs.par_iter().map(run_all).collect::<Result<_, _>>()?;
-    let Some(outcomes) = outcomes.into_iter().collect::<Option<Vec<Outcome>>>() else { return Ok(None) };
+    let outcomes: Vec<Option<AttackResult>> = jobs.par_iter().map(run_all).collect::<Result<_, _>>()?;
+    let Some(outcomes) = outcomes.into_iter().collect::<Option<Vec<AttackResult>>>() else { return Ok(None) };
     let mut attacks = Vec::new();
     let runs = f64::from(options.seeds);
     for (of_variant, variant) in outcomes.chunks(1 + options.lies.len()).zip(&options.variants) {
@@ -169,7 +169,7 @@ pub fn runs(options: &AttackOptions) -> u64 {
 fn scenario(
     profile: &Arc<Profile>,
     variant: &NamedVariant,
-    lie: Option<Lie>,
+    lie: Option<Misbehavior>,
     duration: Duration,
     seed: u64,
 ) -> Result<Scenario, Error> {

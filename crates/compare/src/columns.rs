@@ -189,7 +189,7 @@ mod tests {
             };
             let mut run = RunSummary::new(1, &plan, &nothing);
             run.shown = shown.iter().map(|(name, value)| ((*name).to_owned(), *value)).collect();
-            let mut measured = crate::Measured::of(&reknit_sim::Measures::default());
+            let mut measured = crate::RunMeasurements::of(&reknit_sim::Measures::default());
             measured.shown = over_time.iter().map(|(name, values)| ((*name).to_owned(), *values)).collect();
             run.measured = Some(measured);
             run

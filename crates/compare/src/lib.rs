@@ -38,7 +38,7 @@ pub use matrix::{
     Matrix, MatrixJob, MatrixOptions, MatrixPath, MatrixReport, MatrixRun, MatrixStore, PathReferences, Shares,
     SummaryStats,
 };
-pub use measured::{Measured, OverTime};
+pub use measured::{OverTime, RunMeasurements};
 pub use named_variant::NamedVariant;
 pub use point::Point;
 pub use references::{GrowthModel, share};
@@ -49,9 +49,9 @@ pub use replay::{
 pub use run_summary::{Completions, Cuts, GroupSummary, Retransmissions, RunSummary};
 pub use setup::{ScenarioOptions, warnings};
 pub use simulate::{Series, ShownColumns, SimulateOptions, Trajectory, simulate};
-pub use statistics::{Estimate, Outcome};
+pub use statistics::{Estimate, Mode};
 pub use store::Store;
-pub use trace::{Packets, Trace, trace};
+pub use trace::{PacketTrace, Packets, trace};
 
 /// What made a result: the version, the commit and a digest of the sources that it depends on.
 pub const VERSION: &str = env!("REKNIT_VERSION");

@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 /// by time; with several connections, each is weighted by the time for which it was open. None if there was nothing to
 /// measure.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
-pub struct Measured {
+pub struct RunMeasurements {
     /// Time from the first SYN to the acknowledgment of the last FIN of a sender of data, seconds, warm-up included; null if a FIN was not acknowledged.
     pub elapsed_s: Option<f64>,
     /// Congestion window, bytes: mean over time.
@@ -64,11 +64,11 @@ impl OverTime {
     }
 }
 
-impl Measured {
-    pub(crate) fn of(measures: &Measures) -> Measured {
+impl RunMeasurements {
+    pub(crate) fn of(measures: &Measures) -> RunMeasurements {
         let ms = |span: Duration| span.as_secs_f64() * 1e3;
         let per_segment = measures.wire.0 as f64 / measures.segments.max(1) as f64;
-        Measured {
+        RunMeasurements {
             elapsed_s: measures.lifetime().map(Duration::as_secs_f64),
             cwnd_mean_bytes: measures.cwnd.mean(),
             dup_thresh_mean_segments: measures.dup_thresh.mean(),

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use reknit_config::{InputError, KeyError};
 use reknit_tcp::Info;
-use reknit_variants::{Composition, Custom, FAMILIES, Family, VARIANTS, Variant, rules};
+use reknit_variants::{Composition, Custom, FAMILIES, Family, VARIANTS, Variant, requirements};
 use toml::Table;
 
 use crate::{Error, names};
@@ -40,7 +40,7 @@ impl NamedVariant {
     /// What it does without because the other end does not support it; empty before there is a connection.
     pub fn fallbacks(&self, info: &Info) -> Vec<String> {
         if info.state >= reknit_tcp::State::Established {
-            rules::fallbacks(&self.composition, info)
+            requirements::fallbacks(&self.composition, info)
         } else {
             Vec::new()
         }

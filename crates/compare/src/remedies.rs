@@ -7,7 +7,7 @@ use std::sync::atomic::AtomicBool;
 
 use reknit_sim::{PathSource, Plan};
 use reknit_trace::{
-    Analysis, Analyzer, Change, DirectionReport, Frames, Journey, MeasuredPath, Options, Remedy, Replayed,
+    Analysis, Analyzer, Change, DirectionReport, Frames, MeasuredPath, Options, Remedy, Replayed, Transit,
 };
 use reknit_units::Duration;
 use toml::Table;
@@ -80,7 +80,7 @@ pub fn advise(analysis: &mut Analysis, capture: &Path, options: &Options) -> Res
 }
 
 /// When the first packets of `direction` were sent, and when they arrived.
-fn journeys(direction: &DirectionReport, capture: &Path, options: &Options) -> Result<Vec<Journey>, String> {
+fn journeys(direction: &DirectionReport, capture: &Path, options: &Options) -> Result<Vec<Transit>, String> {
     let refuse = |error: &dyn std::fmt::Display| format!("{}: {error}", capture.display());
     let file: File = reknit_config::open(capture).map_err(|error| refuse(&error))?;
     let mut frames = Frames::new(file).map_err(|error| refuse(&error))?;
@@ -96,7 +96,7 @@ fn journeys(direction: &DirectionReport, capture: &Path, options: &Options) -> R
 }
 
 /// None if the path cannot be measured, or no model of the sender reproduces the capture.
-fn replay(direction: &DirectionReport, journeys: &[Journey]) -> Option<Replayed> {
+fn replay(direction: &DirectionReport, journeys: &[Transit]) -> Option<Replayed> {
     let path = MeasuredPath::new(direction, journeys, None).ok()?;
     let packets_per_s = path.rate_mbit_s * 1e6 / 8.0 / (direction.segment() + 52) as f64;
     let affordable = Duration::from_secs_f64(BUDGET / RUNS / packets_per_s.max(1.0));

@@ -8,7 +8,7 @@ use reknit_units::Duration;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::Measured;
+use crate::RunMeasurements;
 
 /// The results of one run, all its connections together (`docs/reference/json.md`).
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
@@ -64,7 +64,7 @@ pub struct RunSummary {
     /// The numbers that algorithms show, by seam and name (`dup_thresh.fa_ratio`): the value at the end of a connection, mean over the connections that show it. Empty for most variants.
     pub shown: BTreeMap<String, f64>,
     /// Measurements after every event; null in a comparison.
-    pub measured: Option<Measured>,
+    pub measured: Option<RunMeasurements>,
     /// Mean number of consecutive data packets of the same connection at the slowest stage of the path; null in a comparison.
     pub run_length_mean_packets: Option<f64>,
     /// One entry for each set of flows of the scenario, and for each workload of a mix.
@@ -126,7 +126,7 @@ pub struct GroupSummary {
     /// The numbers that algorithms show, as in the run.
     pub shown: BTreeMap<String, f64>,
     /// Measurements after every event; null in a comparison.
-    pub measured: Option<Measured>,
+    pub measured: Option<RunMeasurements>,
 }
 
 /// Data segments retransmitted, by cause.
@@ -279,10 +279,10 @@ impl RunSummary {
     #[must_use]
     pub fn with(mut self, meter: &Meter, result: &RunResult) -> RunSummary {
         let lengths = result.run_lengths;
-        self.measured = Some(Measured::of(&meter.total()));
+        self.measured = Some(RunMeasurements::of(&meter.total()));
         self.run_length_mean_packets = (lengths.runs > 0).then(|| lengths.packets as f64 / lengths.runs as f64);
         for (group, measures) in self.groups.iter_mut().zip(meter.groups()) {
-            group.measured = Some(Measured::of(measures));
+            group.measured = Some(RunMeasurements::of(measures));
         }
         self
     }

@@ -15,12 +15,12 @@ pub struct Estimate {
     /// if they do not. They do if the largest gap between neighbouring values in order of size is more than 3/4 of the
     /// range and at least 10 % of the mean, with at least two values on either side. The mean is then not typical of
     /// any run.
-    pub two_groups: Option<[Outcome; 2]>,
+    pub two_groups: Option<[Mode; 2]>,
 }
 
 /// One of the two groups into which the values of an estimate fall.
 #[derive(Clone, Copy, PartialEq, Debug, serde::Serialize, schemars::JsonSchema)]
-pub struct Outcome {
+pub struct Mode {
     /// Their mean.
     pub mean: f64,
     /// How many there are.
@@ -70,14 +70,14 @@ fn mean(values: &[f64]) -> f64 {
     values.iter().sum::<f64>() / values.len() as f64
 }
 
-fn two_groups(sorted: &[f64]) -> Option<[Outcome; 2]> {
+fn two_groups(sorted: &[f64]) -> Option<[Mode; 2]> {
     let gap = |upper: usize| sorted[upper] - sorted[upper - 1];
     let upper = (1..sorted.len()).max_by(|a, b| gap(*a).total_cmp(&gap(*b)))?;
     let range = sorted[sorted.len() - 1] - sorted[0];
     let is_wide = gap(upper) > MIN_GAP_OF_RANGE * range && gap(upper) >= MIN_GAP_OF_MEAN * mean(sorted).abs();
     let groups = [&sorted[..upper], &sorted[upper..]];
     let are_groups = is_wide && groups.iter().all(|group| group.len() >= MIN_RUNS);
-    are_groups.then(|| groups.map(|group| Outcome { mean: mean(group), runs: group.len() }))
+    are_groups.then(|| groups.map(|group| Mode { mean: mean(group), runs: group.len() }))
 }
 
 #[cfg(test)]

@@ -72,7 +72,7 @@ pub struct Packets {
 
 /// A run, packet by packet.
 #[derive(Clone, PartialEq, Debug, Serialize, JsonSchema)]
-pub struct Trace {
+pub struct PacketTrace {
     /// Warnings about combinations in the user's files, and about the path.
     pub warnings: Vec<String>,
     /// All events, from the beginning.
@@ -83,7 +83,7 @@ pub struct Trace {
 ///
 /// # Errors
 /// If an option is invalid, or there are more events.
-pub fn trace(options: &SimulateOptions, stop: &AtomicBool) -> Result<Option<Trace>, Error> {
+pub fn trace(options: &SimulateOptions, stop: &AtomicBool) -> Result<Option<PacketTrace>, Error> {
     let (setup, variant) = options.look_up()?;
     let scenario = setup.scenario(&variant, options.seed);
     let is_full = AtomicBool::new(false);
@@ -91,7 +91,7 @@ pub fn trace(options: &SimulateOptions, stop: &AtomicBool) -> Result<Option<Trac
         Ok((_, recorder)) => {
             let mut packets = recorder.packets;
             packets.shown.complete(packets.time_s.len());
-            Ok(Some(Trace { warnings: setup.warnings(), packets }))
+            Ok(Some(PacketTrace { warnings: setup.warnings(), packets }))
         }
         Err(_) if is_full.load(Ordering::Relaxed) => {
             let message =

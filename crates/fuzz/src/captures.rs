@@ -1,7 +1,7 @@
 //! Capture files: any content gives a result, and the path file that is written can be read.
 
 use reknit_path::Profile;
-use reknit_trace::{Analyzer, BothEndsOptions, Matched, MeasuredPath, Options, Place};
+use reknit_trace::{Analyzer, BothEndsOptions, CapturePoint, Matched, MeasuredPath, Options};
 
 /// The most compressed bytes: they may expand a thousandfold.
 const MAX_COMPRESSED: usize = 20_000;
@@ -12,7 +12,8 @@ pub(crate) fn run(data: &[u8]) {
     if is_compressed && file.len() > MAX_COMPRESSED {
         return;
     }
-    let at = [None, Some(Place::Sender), Some(Place::Middle), Some(Place::Receiver)][usize::from(how % 4)];
+    let at = [None, Some(CapturePoint::Sender), Some(CapturePoint::Middle), Some(CapturePoint::Receiver)]
+        [usize::from(how % 4)];
     let mut analyzer = Analyzer::new(Options { at, journeys: true, marks: true, ..Options::default() });
     if let Err(error) = analyzer.read(file, &mut |_| {}) {
         assert!(!error.to_string().contains('\n'), "{error}");

@@ -8,7 +8,7 @@ use reknit_path::{Direction, Profile, Train};
 use reknit_sim::{PathSource, Plan};
 use reknit_units::{Bytes, Duration};
 use reknit_variants::algorithms::LossDetector;
-use reknit_variants::{Custom, rules};
+use reknit_variants::{Custom, requirements};
 
 use crate::engine;
 
@@ -51,7 +51,7 @@ pub(crate) fn variants(data: &[u8]) {
     if !custom.base.is_simulated_only() && !matches!(custom.composition.loss_detector, LossDetector::Oracle(_)) {
         engine::transfer(&custom.composition);
     }
-    let _ = rules::possible_fall_backs(&custom.composition);
+    let _ = requirements::possible_fall_backs(&custom.composition);
 }
 
 pub(crate) fn scenarios(data: &[u8]) {

@@ -19,9 +19,9 @@ pub mod testbed;
 
 pub use kernel_script::{KernelRun, run_on_kernel};
 pub use packet_socket::{ANY, PacketSocket, Seen};
-pub use punctuality::{Doubt, TimingAccuracy};
+pub use punctuality::{TimingAccuracy, TimingWarning};
 pub use testbed::{
-    KernelCounters, KernelTcp, Opener, Spec, StopReason, Tcp, TcpError, TestbedError, TransferResult, run,
+    Initiator, KernelCounters, KernelTcp, Spec, StopReason, Tcp, TcpError, TestbedError, TransferResult, run,
 };
 
 /// What made a live result: the version, the commit and a digest of the sources that it depends on.

@@ -1,6 +1,6 @@
 //! IP packets on an emulated path.
 
-use reknit_path::{DropRange, Notice, Packet, flow_hash};
+use reknit_path::{DropNotice, DropRange, Packet, flow_hash};
 use reknit_tcp::SeqNum;
 use reknit_tcp::experiment::Dropped;
 use reknit_units::Bytes;
@@ -62,11 +62,11 @@ impl Packet for IpPacket {
         true
     }
 
-    fn notice(&self) -> Option<Notice> {
+    fn notice(&self) -> Option<DropNotice> {
         let Decoded { endpoints, segment, .. } = Decoded::read(&self.bytes).ok()?;
         let dropped = segment.options.experiment.dropped.filter(|_| segment.len > 0)?;
         let range = DropRange { lowest: dropped.lowest.0, highest: dropped.highest.0 };
-        Some(Notice {
+        Some(DropNotice {
             // A pipe carries one direction between two hosts, so the ports identify its flows.
             flow: u64::from(endpoints.source.port()) << 16 | u64::from(endpoints.destination.port()),
             number: segment.seq.0,
@@ -102,11 +102,11 @@ mod tests {
     #[test]
     fn routers_write_into_real_packets() {
         let mut packet = packet(100, Some(Dropped::NOTHING));
-        let notice = Notice { flow: 2 << 16 | 3, number: 77, dropped: None };
+        let notice = DropNotice { flow: 2 << 16 | 3, number: 77, dropped: None };
         assert_eq!(packet.notice(), Some(notice));
         let dropped = DropRange { lowest: u32::MAX, highest: 5 };
         packet.set_dropped(dropped);
-        assert_eq!(packet.notice(), Some(Notice { dropped: Some(dropped), ..notice }));
+        assert_eq!(packet.notice(), Some(DropNotice { dropped: Some(dropped), ..notice }));
     }
 
     #[test]

@@ -58,17 +58,17 @@ impl TimingAccuracy {
     }
 
     /// Why the result is in doubt; none if it is not.
-    pub fn doubt(&self) -> Option<Doubt> {
+    pub fn doubt(&self) -> Option<TimingWarning> {
         let doubtful = self.late_p99 > LATE || self.waited_for_cpu > BUSY || self.refused > 0;
-        doubtful.then_some(Doubt(*self))
+        doubtful.then_some(TimingWarning(*self))
     }
 }
 
 /// Why a result is in doubt; `Display` gives the text.
 #[derive(Clone, Copy, PartialEq, Debug)]
-pub struct Doubt(TimingAccuracy);
+pub struct TimingWarning(TimingAccuracy);
 
-impl fmt::Display for Doubt {
+impl fmt::Display for TimingWarning {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let TimingAccuracy { late_p99, waited_for_cpu, refused, .. } = self.0;
         let mut separator = "";

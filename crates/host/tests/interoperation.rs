@@ -5,7 +5,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use reknit_host::testbed::Payload;
-use reknit_host::{Opener, Spec, StopReason, Tcp, TcpError, TestbedError, TransferResult, run};
+use reknit_host::{Initiator, Spec, StopReason, Tcp, TcpError, TestbedError, TransferResult, run};
 use reknit_path::Profile;
 use reknit_tcp::Config;
 use reknit_testkit::machine;
@@ -35,8 +35,8 @@ fn spec(path: &str, role: Role, size: u64) -> Spec {
         sender,
         receiver,
         opener: match role {
-            Role::ClientSends | Role::ServerReceives => Opener::Sender,
-            Role::ClientReceives | Role::ServerSends => Opener::Receiver,
+            Role::ClientSends | Role::ServerReceives => Initiator::Sender,
+            Role::ClientReceives | Role::ServerSends => Initiator::Receiver,
         },
         payload: Payload::Pattern(Bytes(size)),
         duration: Duration::from_secs(90),

@@ -17,22 +17,22 @@ use crate::state::Shared;
 
 /// The most packets that are written in one batch.
 const BATCH: usize = 32;
-/// The most packets that are read in one batch if the device joins segments to packets of up to 64 KiB.
-const JOINED: usize = 32;
+/// The most packets that are read in one batch if the device coalesces segments into packets of up to 64 KiB (GRO).
+const BATCH_WITH_GRO: usize = 32;
 /// The most packets that are read in one batch otherwise: as many as stay in the first-level cache until their checksums are
 /// verified and their payloads copied.
-const PLAIN: usize = 24;
+const BATCH_WITHOUT_GRO: usize = 24;
 /// The least room for a packet: the MTU that IPv6 asks of each device.
 const MIN_MTU: usize = 1280;
 /// The longest packet of a device with offload, with its virtio header.
-const LARGEST: usize = (64 << 10) + 16;
+const MAX_PACKET: usize = (64 << 10) + 16;
 /// After this many batches in a row, other tasks of the thread run.
-const TURN: u32 = 8;
+const YIELD_EVERY: u32 = 8;
 /// Until a deadline that is closer than this, the driver does not sleep: being woken takes about as long. Pacing has such
 /// deadlines above 5 Gbit/s. Only if the timer is precise: time may be virtual otherwise, and stand still while the driver spins.
-const NEAR: Duration = Duration::from_micros(100);
+const SPIN_BELOW: Duration = Duration::from_micros(100);
 /// How often a thread without a runtime checks whether an application has something to send.
-const LOOK: Duration = Duration::from_millis(1);
+const POLL_INTERVAL: Duration = Duration::from_millis(1);
 
 /// Moves the packets of a [`Network`](crate::Network). Only [`Builder::build`](crate::Builder::build) needs it.
 ///
@@ -43,7 +43,7 @@ pub struct Driver<P: PacketIo> {
     io: P,
     arrived: Batch,
     frames: Frames,
-    /// A batch is being processed. If it is dropped now, that has panicked.
+    /// A batch is being processed. Still true when the driver is dropped: processing has panicked.
     is_busy: bool,
     /// Why it has ended.
     end: Option<String>,
@@ -51,13 +51,13 @@ pub struct Driver<P: PacketIo> {
 
 /// What the driver does next.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Next {
+enum Step {
     /// Another batch at once.
-    Batch,
+    Continue,
     /// It waits for a packet, for an application, or for this time.
     Wait(Instant),
     /// Nobody uses the network any more.
-    End,
+    Stop,
 }
 
 impl<P: PacketIo> Driver<P> {
@@ -84,9 +84,9 @@ impl<P: PacketIo> Driver<P> {
         self.finish(ended);
     }
 
-    /// Runs in the calling thread, without a runtime. Once a millisecond it looks what applications have to send.
+    /// Runs in the calling thread, without a runtime. Once a millisecond it polls for data that applications have written.
     pub fn run_in_thread(mut self) {
-        let ended = self.block(LOOK);
+        let ended = self.block(POLL_INTERVAL);
         self.finish(ended);
     }
 
@@ -97,17 +97,18 @@ impl<P: PacketIo> Driver<P> {
     async fn drive(&mut self, mut timer: impl Timer) -> io::Result<()> {
         let mut batches = 0;
         loop {
-            match self.turn()? {
-                Next::End => return Ok(()),
-                Next::Batch => {
+            match self.step()? {
+                Step::Stop => return Ok(()),
+                Step::Continue => {
                     batches += 1;
-                    if batches % TURN == 0 {
+                    if batches % YIELD_EVERY == 0 {
                         tokio::task::yield_now().await;
                     }
                 }
-                Next::Wait(at) => {
+                Step::Wait(at) => {
+                    batches = 0;
                     let now = self.shared.now();
-                    if at < now + NEAR && timer.is_precise() {
+                    if at < now + SPIN_BELOW && timer.is_precise() {
                         tokio::task::yield_now().await;
                         continue;
                     }
@@ -125,10 +126,10 @@ impl<P: PacketIo> Driver<P> {
     /// The same, blocking: waits at most for `longest` at once.
     fn block(&mut self, longest: Duration) -> io::Result<()> {
         loop {
-            match self.turn()? {
-                Next::End => return Ok(()),
-                Next::Batch => {}
-                Next::Wait(at) => {
+            match self.step()? {
+                Step::Stop => return Ok(()),
+                Step::Continue => {}
+                Step::Wait(at) => {
                     let now = self.shared.now();
                     self.io.wait(to_std(at.since(now).min(longest)));
                     if self.shared.now() == now {
@@ -140,14 +141,14 @@ impl<P: PacketIo> Driver<P> {
     }
 
     /// Processes a batch of packets.
-    fn turn(&mut self) -> io::Result<Next> {
+    fn step(&mut self) -> io::Result<Step> {
         self.is_busy = true;
         let next = self.process();
         self.is_busy = false;
         next
     }
 
-    fn process(&mut self) -> io::Result<Next> {
+    fn process(&mut self) -> io::Result<Step> {
         let drained = self.arrived.read(&mut self.io)?;
         let offload = self.io.has_offload();
         let (more, is_over, wake_at) = {
@@ -169,9 +170,9 @@ impl<P: PacketIo> Driver<P> {
         }
         self.io.flush()?;
         Ok(match (is_over, more || !drained) {
-            (true, _) => Next::End,
-            (_, true) => Next::Batch,
-            _ => Next::Wait(wake_at),
+            (true, _) => Step::Stop,
+            (_, true) => Step::Continue,
+            _ => Step::Wait(wake_at),
         })
     }
 }
@@ -179,14 +180,14 @@ impl<P: PacketIo> Driver<P> {
 impl<P: PacketIo> Drop for Driver<P> {
     fn drop(&mut self) {
         let reason = self.end.take().unwrap_or_else(|| {
-            // The runtime has ended, and takes the driver with it.
+            // The runtime was shut down and dropped the driver: what was written is delivered without it.
             if !self.is_busy {
                 let mut state = self.shared.lock();
                 let now = self.shared.now();
                 state.stack.finish_all(now);
                 state.drain.abandon_at_once(now, self.shared.drain_limit);
                 drop(state);
-                let _ = self.block(Duration::MAX); // whatever fails: it is the end
+                let _ = self.block(Duration::MAX); // best effort: nobody is left to report an error to
             }
             "the runtime in which the network was started has ended".to_owned()
         });
@@ -198,7 +199,7 @@ impl<P: PacketIo> Drop for Driver<P> {
     }
 }
 
-/// Waits for a time.
+/// The sleep of the runtime at hand: an [`Alarm`], or the future that the caller gave.
 trait Timer: Send {
     /// True if it is a timer of the kernel.
     fn is_precise(&self) -> bool {
@@ -236,8 +237,11 @@ struct Batch {
 
 impl Batch {
     fn new(io: &impl PacketIo) -> Batch {
-        let (largest, count) =
-            if io.has_offload() { (LARGEST, JOINED) } else { (usize::from(io.mtu()).max(MIN_MTU), PLAIN) };
+        let (largest, count) = if io.has_offload() {
+            (MAX_PACKET, BATCH_WITH_GRO)
+        } else {
+            (usize::from(io.mtu()).max(MIN_MTU), BATCH_WITHOUT_GRO)
+        };
         Batch { bytes: vec![0; count * largest], largest, lens: Vec::with_capacity(count) }
     }
 

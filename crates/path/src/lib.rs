@@ -61,7 +61,7 @@ pub use population::RandomPath;
 pub use profile::{Direction, Profile, StageEntry, is_file_name, set};
 pub use random::{Phases, Stream, StreamId, Variate};
 pub use reordering::{FreeRuns, Late, Reordering};
-pub use router::{DropRange, Notice};
+pub use router::{DropNotice, DropRange};
 pub use run_length::RunLengths;
 pub use schema::schema;
 pub use stages::SegmentTag;

@@ -7,7 +7,7 @@ use reknit_units::{Bytes, Instant};
 
 use crate::profile::{Direction, Profile};
 use crate::random::{Phases, StreamId};
-use crate::router::{DropRange, Notice, Router};
+use crate::router::{DropNotice, DropRange, Router};
 use crate::run_length::RunLengths;
 use crate::stages::{Departures, DropReason, SegmentTag, Stage, StageOutcome, StagePacket};
 
@@ -27,7 +27,7 @@ pub trait Packet: Sized {
 
     /// The drop notice that a router reads, for variants whose routers report drops. None if the packet has no space
     /// for one; routers then ignore the packet and its flow.
-    fn notice(&self) -> Option<Notice> {
+    fn notice(&self) -> Option<DropNotice> {
         None
     }
 
@@ -137,7 +137,7 @@ impl Ord for Pending {
 
 impl<P: Packet> Inside<P> {
     /// The drop notice for a router, which ignores corrupted packets.
-    fn notice(&self) -> Option<Notice> {
+    fn notice(&self) -> Option<DropNotice> {
         if self.damaged_by.is_some() { None } else { self.packet.notice() }
     }
 }
@@ -279,7 +279,7 @@ impl<P: Packet> Pipe<P> {
                 placed.stage.on_packet(at, item, &mut self.exits)
             };
             match outcome {
-                StageOutcome::Exit(exit) => {
+                StageOutcome::Departure(exit) => {
                     self.tell(at, item, i);
                     at = exit;
                 }

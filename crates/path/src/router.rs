@@ -42,7 +42,7 @@ impl DropRange {
 
 /// What a router reads in a packet that has space for a notice.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Notice {
+pub struct DropNotice {
     /// The flow of the packet.
     pub flow: u64,
     /// The packet's number: the sequence number of its first byte.
@@ -72,7 +72,7 @@ impl Router {
     }
 
     /// A packet is dropped.
-    pub(crate) fn on_drop(&mut self, now: Instant, notice: Notice) {
+    pub(crate) fn on_drop(&mut self, now: Instant, notice: DropNotice) {
         let known = self.remove(now, notice.flow);
         if self.entries.len() == MAX_FLOWS
             && let Some((_, flow)) = self.by_age.pop_first()
@@ -85,7 +85,7 @@ impl Router {
     }
 
     /// A packet is forwarded. Returns what to write into it, if anything.
-    pub(crate) fn on_forward(&mut self, now: Instant, notice: Notice) -> Option<DropRange> {
+    pub(crate) fn on_forward(&mut self, now: Instant, notice: DropNotice) -> Option<DropRange> {
         Some(self.remove(now, notice.flow)?.and(notice.dropped))
     }
 
@@ -105,8 +105,8 @@ mod tests {
         Instant::ZERO + Duration::from_secs(s)
     }
 
-    fn packet(flow: u64, number: u32) -> Notice {
-        Notice { flow, number, dropped: None }
+    fn packet(flow: u64, number: u32) -> DropNotice {
+        DropNotice { flow, number, dropped: None }
     }
 
     fn range(lowest: u32, highest: u32) -> DropRange {
@@ -129,14 +129,14 @@ mod tests {
         let mut router = Router::default();
         router.on_drop(at(0), packet(1, 10));
         router.on_drop(at(0), packet(1, 14));
-        let carrying = Notice { dropped: Some(range(8, 9)), ..packet(1, 15) };
+        let carrying = DropNotice { dropped: Some(range(8, 9)), ..packet(1, 15) };
         assert_eq!(router.on_forward(at(0), carrying), Some(range(8, 14)));
     }
 
     #[test]
     fn the_notice_in_a_dropped_packet_is_not_lost() {
         let mut router = Router::default();
-        router.on_drop(at(0), Notice { dropped: Some(range(8, 9)), ..packet(1, 15) });
+        router.on_drop(at(0), DropNotice { dropped: Some(range(8, 9)), ..packet(1, 15) });
         assert_eq!(router.on_forward(at(0), packet(1, 16)), Some(range(8, 15)));
     }
 

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use pyo3::IntoPyObject;
-use reknit_trace::{Analysis, Analyzer, Event, Events, Options, Place, Side, Verdict};
+use reknit_trace::{Analysis, Analyzer, CapturePoint, Event, Events, Options, PathPart, Verdict};
 
 /// The verdicts on packets, in columns.
 #[derive(IntoPyObject, Default)]
@@ -33,10 +33,10 @@ impl EventColumns {
         self.offset_bytes.push(event.offset);
         self.length_bytes.push(event.len);
         self.side.push(match event.side {
-            Side::Before => "before",
-            Side::Here => "here",
-            Side::After => "after",
-            Side::Connection => "connection",
+            PathPart::Upstream => "before",
+            PathPart::AtCapturePoint => "here",
+            PathPart::Downstream => "after",
+            PathPart::Connection => "connection",
         });
         let mut late = None;
         let (verdict, reason) = match event.verdict {
@@ -59,7 +59,7 @@ impl EventColumns {
 }
 
 /// The analysis, the verdicts, and how many verdicts were left out.
-pub(crate) fn analyze(path: &Path, at: Option<Place>) -> Result<(Analysis, EventColumns, u64), String> {
+pub(crate) fn analyze(path: &Path, at: Option<CapturePoint>) -> Result<(Analysis, EventColumns, u64), String> {
     let refuse = |error: &dyn std::fmt::Display| format!("{}: {error}", path.display());
     let file = reknit_config::open(path).map_err(|error| refuse(&error))?;
     let options = Options { at, ..Options::default() };

@@ -12,7 +12,7 @@ use reknit_compare::{
 };
 use reknit_path::{Phases, Profile};
 use reknit_sim::{Group, MAX_FLOWS, MAX_SEEDS, PathSource, Plan};
-use reknit_trace::Place;
+use reknit_trace::CapturePoint;
 use reknit_units::{Duration, Share};
 use toml::{Table, Value};
 
@@ -209,11 +209,11 @@ fn table(location: &str, mapping: &Bound<'_, PyDict>) -> Result<Table, Error> {
 }
 
 /// Where a capture was made.
-pub(crate) fn place(text: &str) -> Result<Place, String> {
+pub(crate) fn place(text: &str) -> Result<CapturePoint, String> {
     match text {
-        "sender" => Ok(Place::Sender),
-        "middle" => Ok(Place::Middle),
-        "receiver" => Ok(Place::Receiver),
+        "sender" => Ok(CapturePoint::Sender),
+        "middle" => Ok(CapturePoint::Middle),
+        "receiver" => Ok(CapturePoint::Receiver),
         _ => Err(format!("at = {text}: must be `sender`, `middle` or `receiver`")),
     }
 }

@@ -26,7 +26,7 @@ const LONGEST: u64 = 65_000;
 /// What a receiver lies about.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
-pub enum Lie {
+pub enum Misbehavior {
     /// It reports every retransmission as a duplicate (DSACK), so that reductions look spurious.
     Dsack,
     /// It reports every segment as a duplicate (DSACK), so that the network also seems to reorder.
@@ -51,52 +51,52 @@ pub enum Lie {
     Stretch,
 }
 
-impl Lie {
+impl Misbehavior {
     /// All lies.
-    pub const ALL: [Lie; 11] = [
-        Lie::Dsack,
-        Lie::DsackAll,
-        Lie::Timestamps,
-        Lie::DsackAndTimestamps,
-        Lie::Conceal,
-        Lie::Optimistic,
-        Lie::SackAhead,
-        Lie::SackRandom,
-        Lie::Divide,
-        Lie::Duplicate,
-        Lie::Stretch,
+    pub const ALL: [Misbehavior; 11] = [
+        Misbehavior::Dsack,
+        Misbehavior::DsackAll,
+        Misbehavior::Timestamps,
+        Misbehavior::DsackAndTimestamps,
+        Misbehavior::Conceal,
+        Misbehavior::Optimistic,
+        Misbehavior::SackAhead,
+        Misbehavior::SackRandom,
+        Misbehavior::Divide,
+        Misbehavior::Duplicate,
+        Misbehavior::Stretch,
     ];
 
     /// Its name in files and tables.
     pub const fn name(self) -> &'static str {
         match self {
-            Lie::Dsack => "dsack",
-            Lie::DsackAll => "dsack-all",
-            Lie::Timestamps => "timestamps",
-            Lie::DsackAndTimestamps => "dsack-and-timestamps",
-            Lie::Conceal => "conceal",
-            Lie::Optimistic => "optimistic",
-            Lie::SackAhead => "sack-ahead",
-            Lie::SackRandom => "sack-random",
-            Lie::Divide => "divide",
-            Lie::Duplicate => "duplicate",
-            Lie::Stretch => "stretch",
+            Misbehavior::Dsack => "dsack",
+            Misbehavior::DsackAll => "dsack-all",
+            Misbehavior::Timestamps => "timestamps",
+            Misbehavior::DsackAndTimestamps => "dsack-and-timestamps",
+            Misbehavior::Conceal => "conceal",
+            Misbehavior::Optimistic => "optimistic",
+            Misbehavior::SackAhead => "sack-ahead",
+            Misbehavior::SackRandom => "sack-random",
+            Misbehavior::Divide => "divide",
+            Misbehavior::Duplicate => "duplicate",
+            Misbehavior::Stretch => "stretch",
         }
     }
 
     fn reports_duplicates(self) -> bool {
-        matches!(self, Lie::Dsack | Lie::DsackAll | Lie::DsackAndTimestamps)
+        matches!(self, Misbehavior::Dsack | Misbehavior::DsackAll | Misbehavior::DsackAndTimestamps)
     }
 
     fn forges_timestamps(self) -> bool {
-        matches!(self, Lie::Timestamps | Lie::DsackAndTimestamps)
+        matches!(self, Misbehavior::Timestamps | Misbehavior::DsackAndTimestamps)
     }
 }
 
 /// The liar of one connection.
 #[derive(Debug)]
 pub(crate) struct MisbehavingReceiver {
-    lie: Lie,
+    lie: Misbehavior,
     random: Stream,
     /// The sequence number of the sender's first byte, once its SYN has arrived. Positions count from there.
     base: Option<SeqNum>,
@@ -119,7 +119,7 @@ pub(crate) struct MisbehavingReceiver {
 }
 
 impl MisbehavingReceiver {
-    pub(crate) fn new(lie: Lie, seed: u64, flow: u32) -> MisbehavingReceiver {
+    pub(crate) fn new(lie: Misbehavior, seed: u64, flow: u32) -> MisbehavingReceiver {
         MisbehavingReceiver {
             lie,
             random: StreamId { seed, stage: STREAMS, phases: Phases::Fixed }.stream(flow),
@@ -149,19 +149,20 @@ impl MisbehavingReceiver {
         let start = position(base, self.highest, segment.seq);
         let end = start + u64::from(segment.len);
         self.prepare_echo(segment, start);
-        if start < self.highest || self.lie == Lie::DsackAll {
+        if start < self.highest || self.lie == Misbehavior::DsackAll {
             let right = segment.seq.plus(u32::from(segment.len));
-            let before = self.duplicate.filter(|before| self.lie == Lie::DsackAll && before.right == segment.seq);
+            let before =
+                self.duplicate.filter(|before| self.lie == Misbehavior::DsackAll && before.right == segment.seq);
             self.duplicate = Some(SackBlock { left: before.map_or(segment.seq, |before| before.left), right });
         }
         self.since += 1;
         let new = self.note(start, end);
-        if matches!(self.lie, Lie::Conceal | Lie::Optimistic) {
+        if matches!(self.lie, Misbehavior::Conceal | Misbehavior::Optimistic) {
             self.claim_up_to(base, start, segment, arrivals);
         }
         arrivals.push(*segment);
         self.claimed = self.claimed.max(end);
-        if self.lie == Lie::Optimistic {
+        if self.lie == Misbehavior::Optimistic {
             let sent = position(base, self.highest, snd_nxt);
             self.claim_up_to(base, sent, segment, arrivals);
         }
@@ -222,7 +223,7 @@ impl MisbehavingReceiver {
     pub(crate) fn on_departure(&mut self, segment: &Segment, snd_nxt: SeqNum, in_flight: u32, out: &mut Vec<Segment>) {
         let mut segment = *segment;
         if segment.flags.has(Flags::SYN) {
-            segment.options.sack_permitted &= self.lie != Lie::Duplicate;
+            segment.options.sack_permitted &= self.lie != Misbehavior::Duplicate;
             self.acked = Some(segment.ack);
         }
         let (Some(acked), true) = (self.acked, segment.is_pure_ack() && segment.flags.has(Flags::ACK)) else {
@@ -238,20 +239,20 @@ impl MisbehavingReceiver {
             timestamps.ecr = echo;
         }
         match self.lie {
-            Lie::SackAhead => {
+            Misbehavior::SackAhead => {
                 let left = segment.ack.plus(1460);
                 if left.before(snd_nxt) {
                     segment.options.sack = SackBlocks::EMPTY;
                     segment.options.sack.push(SackBlock { left, right: snd_nxt });
                 }
             }
-            Lie::SackRandom => segment.options.sack = self.random_blocks(segment.ack, snd_nxt),
-            Lie::Divide => divide(acked, &segment, out),
-            Lie::Duplicate => {
+            Misbehavior::SackRandom => segment.options.sack = self.random_blocks(segment.ack, snd_nxt),
+            Misbehavior::Divide => divide(acked, &segment, out),
+            Misbehavior::Duplicate => {
                 segment.options.sack = SackBlocks::EMPTY;
                 out.extend(std::iter::repeat_n(segment, DUPLICATES));
             }
-            Lie::Stretch if self.since < (in_flight / 2).min(LONGEST_STRETCH) => return,
+            Misbehavior::Stretch if self.since < (in_flight / 2).min(LONGEST_STRETCH) => return,
             _ => {}
         }
         self.since = 0;
@@ -307,7 +308,7 @@ mod tests {
 
     const SND_NXT: SeqNum = SeqNum(1 + 100 * 1000);
 
-    fn liar(lie: Lie) -> MisbehavingReceiver {
+    fn liar(lie: Misbehavior) -> MisbehavingReceiver {
         let mut liar = MisbehavingReceiver::new(lie, 1, 0);
         let syn = Segment { flags: Flags::SYN, ..Segment::default() };
         liar.on_arrival(&syn, SeqNum(1), &mut Vec::new());
@@ -343,14 +344,14 @@ mod tests {
 
     #[test]
     fn bytes_are_counted_once() {
-        let mut liar = liar(Lie::Dsack);
+        let mut liar = liar(Misbehavior::Dsack);
         let new = [0, 3, 2, 2, 1, 0, 4].map(|n| arrive(&mut liar, &data(n, 0)).0);
         assert_eq!(new, [1000, 1000, 1000, 0, 1000, 0, 1000]);
     }
 
     #[test]
     fn a_retransmission_is_reported_as_a_duplicate() {
-        let mut liar = liar(Lie::Dsack);
+        let mut liar = liar(Misbehavior::Dsack);
         for n in [0, 2, 1] {
             arrive(&mut liar, &data(n, 0));
         }
@@ -361,7 +362,7 @@ mod tests {
 
     #[test]
     fn a_retransmission_has_the_timestamp_of_its_original() {
-        let mut liar = liar(Lie::Timestamps);
+        let mut liar = liar(Misbehavior::Timestamps);
         for (n, time) in [(0, 10), (2, 12), (3, 13), (1, 50)] {
             arrive(&mut liar, &data(n, time));
         }
@@ -371,7 +372,7 @@ mod tests {
 
     #[test]
     fn losses_are_concealed() {
-        let mut liar = liar(Lie::Conceal);
+        let mut liar = liar(Misbehavior::Conceal);
         arrive(&mut liar, &data(0, 0));
         let (new, arrivals) = arrive(&mut liar, &data(2, 0));
         assert_eq!(new, 1000);
@@ -380,7 +381,7 @@ mod tests {
 
     #[test]
     fn an_optimist_has_everything_that_was_sent() {
-        let mut liar = liar(Lie::Optimistic);
+        let mut liar = liar(Misbehavior::Optimistic);
         let (new, arrivals) = arrive(&mut liar, &data(0, 0));
         let end = arrivals.iter().map(|s| s.seq.0 + u32::from(s.len)).max();
         assert_eq!((new, end), (1000, Some(SND_NXT.0)));
@@ -388,7 +389,7 @@ mod tests {
 
     #[test]
     fn an_ack_is_divided() {
-        let mut liar = liar(Lie::Divide);
+        let mut liar = liar(Misbehavior::Divide);
         let acks: Vec<u32> = depart(&mut liar, &ack(1)).iter().map(|s| s.ack.0).collect();
         assert_eq!((acks.len(), acks[0], acks[48], acks[49]), (50, 21, 981, 1001));
         assert_eq!(depart(&mut liar, &ack(1)).len(), 1);
@@ -396,13 +397,13 @@ mod tests {
 
     #[test]
     fn acks_are_withheld_and_duplicated() {
-        let mut stretching = liar(Lie::Stretch);
+        let mut stretching = liar(Misbehavior::Stretch);
         for n in 0..50 {
             let left = depart(&mut stretching, &ack(n)).len();
             assert_eq!(left, 0, "{n}");
             arrive(&mut stretching, &data(n, 0));
         }
         assert_eq!(depart(&mut stretching, &ack(50)).len(), 1);
-        assert_eq!(depart(&mut liar(Lie::Duplicate), &ack(1)).len(), 11);
+        assert_eq!(depart(&mut liar(Misbehavior::Duplicate), &ack(1)).len(), 11);
     }
 }

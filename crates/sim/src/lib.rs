@@ -48,7 +48,7 @@ mod workload;
 
 pub use fairness::jain;
 pub use file::{MAX_FLOWS, MAX_SEEDS};
-pub use liar::Lie;
+pub use liar::Misbehavior;
 pub use measures::{Measures, TimeMean};
 pub use meter::Meter;
 pub use plan::{FlowSetup, Group, PathSource, Plan, WorkloadShare};

@@ -16,7 +16,7 @@ use crate::trace::Datagram;
 
 /// A loss to report.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub(crate) struct Notice {
+pub(crate) struct LossNotice {
     at: Instant,
     pub(crate) segment: SegId,
     /// The number of the transmission, from 1.
@@ -26,7 +26,7 @@ pub(crate) struct Notice {
 /// The losses that must still be reported to a sender.
 #[derive(Debug, Default)]
 pub(crate) struct Oracle {
-    notices: BinaryHeap<Reverse<Notice>>,
+    notices: BinaryHeap<Reverse<LossNotice>>,
 }
 
 impl Oracle {
@@ -40,12 +40,12 @@ impl Oracle {
         }
         let round_trip = sender.info(now).srtt.unwrap_or(sender.config().initial_rto);
         let at = now.max(record.last_sent + round_trip);
-        self.notices.push(Reverse(Notice { at, segment, number }));
+        self.notices.push(Reverse(LossNotice { at, segment, number }));
         Some(at)
     }
 
     /// A notice that is due.
-    pub(crate) fn pop(&mut self, now: Instant) -> Option<Notice> {
+    pub(crate) fn pop(&mut self, now: Instant) -> Option<LossNotice> {
         let next = self.notices.peek().filter(|Reverse(notice)| notice.at <= now);
         next.is_some().then(|| self.notices.pop())?.map(|Reverse(notice)| notice)
     }

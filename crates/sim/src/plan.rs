@@ -10,7 +10,7 @@ use reknit_units::{Duration, Instant, Share};
 use reknit_variants::Composition;
 use toml::Table;
 
-use crate::liar::Lie;
+use crate::liar::Misbehavior;
 use crate::scenario::{FlowSpec, read_tcp};
 use crate::workload::Workload;
 
@@ -77,7 +77,7 @@ pub struct Group {
     /// TCP options of both ends, in addition to those of the path.
     pub tcp: Table,
     /// What their receivers lie about, if they do.
-    pub lie: Option<Lie>,
+    pub lie: Option<Misbehavior>,
     /// What the flows transfer.
     pub workloads: Vec<WorkloadShare>,
 }

@@ -9,7 +9,7 @@ use reknit_units::{Duration, Instant};
 use reknit_variants::Composition;
 use toml::Table;
 
-use crate::liar::Lie;
+use crate::liar::Misbehavior;
 use crate::workload::Workload;
 
 /// The TCP options of both ends on `profile`: the defaults, changed by the profile's `[tcp]` table.
@@ -41,7 +41,7 @@ pub struct FlowSpec {
     /// The options of both ends before the variants change them, if they differ from the scenario's.
     pub tcp: Option<Arc<Config>>,
     /// What the receiver lies about, if it does.
-    pub lie: Option<Lie>,
+    pub lie: Option<Misbehavior>,
     /// The group in whose statistics its transactions are counted.
     pub group: u32,
 }

@@ -2,7 +2,7 @@
 
 use std::net::{Ipv4Addr, SocketAddr};
 
-use reknit_path::{DropRange, Notice, Packet, SegmentTag, flow_hash};
+use reknit_path::{DropNotice, DropRange, Packet, SegmentTag, flow_hash};
 use reknit_tcp::experiment::Dropped;
 use reknit_tcp::scoreboard::SendReason;
 use reknit_tcp::seams::ShownName;
@@ -77,10 +77,10 @@ impl Packet for Datagram {
         flow_hash(source, destination)
     }
 
-    fn notice(&self) -> Option<Notice> {
+    fn notice(&self) -> Option<DropNotice> {
         let dropped = self.segment.options.experiment.dropped.filter(|_| self.segment.len > 0)?;
         let range = DropRange { lowest: dropped.lowest.0, highest: dropped.highest.0 };
-        Some(Notice {
+        Some(DropNotice {
             flow: u64::from(self.flow) << 1 | self.from as u64,
             number: self.segment.seq.0,
             dropped: (!dropped.is_empty()).then_some(range),

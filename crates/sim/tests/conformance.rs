@@ -11,7 +11,7 @@ use reknit_tcp::segment::{Flags, SackBlock, SackBlocks, Timestamps};
 use reknit_tcp::{Config, Connection, Segment, SeqNum, State};
 use reknit_testkit::network::{Case, Event, Model, Network, Origin, Polling, Watch, case};
 use reknit_units::{Bytes, Capacity, Duration, Instant, Segments};
-use reknit_variants::{Composition, Side, VARIANTS, Variant};
+use reknit_variants::{ChangedEnd, Composition, VARIANTS, Variant};
 
 /// A variant without a property, and the reason.
 type Exempt = (&'static str, &'static str);
@@ -417,7 +417,7 @@ fn senders_treat_traffic_in_order_like_sack() {
     for_variants(
         60,
         &in_order(),
-        |variant| variant.side != Side::Receiver && !is_exempt(OTHER_TRAFFIC, variant),
+        |variant| variant.side != ChangedEnd::Receiver && !is_exempt(OTHER_TRAFFIC, variant),
         |case, variant| in_order_traffic_is_that_of_sack(case, variant, [true, true]),
     );
 }
@@ -428,7 +428,7 @@ fn receivers_acknowledge_traffic_in_order_like_the_standard_receiver() {
     for_variants(
         60,
         &in_order(),
-        |variant| variant.side != Side::Sender && !is_exempt(OTHER_TRAFFIC, variant),
+        |variant| variant.side != ChangedEnd::Sender && !is_exempt(OTHER_TRAFFIC, variant),
         |case, variant| {
             for ends in [[true, false], [false, true], [true, true]] {
                 in_order_traffic_is_that_of_sack(case, variant, ends)?;

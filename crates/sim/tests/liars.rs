@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use reknit_path::Profile;
-use reknit_sim::{FlowSpec, Lie, RunResult, Scenario, run, tcp_config};
+use reknit_sim::{FlowSpec, Misbehavior, RunResult, Scenario, run, tcp_config};
 use reknit_tcp::State;
 use reknit_units::{Duration, Instant, Segments};
 
@@ -41,7 +41,7 @@ const HONEST: &str = r#"
     delay = "5 ms"
 "#;
 
-fn scenario(path: &str, variant: &str, lie: Option<Lie>, withhold_every: Option<u32>) -> Scenario {
+fn scenario(path: &str, variant: &str, lie: Option<Misbehavior>, withhold_every: Option<u32>) -> Scenario {
     let profile = Arc::new(Profile::parse("path", path).unwrap());
     let mut tcp = tcp_config(&profile).unwrap();
     tcp.withhold_every = withhold_every.map(Segments);
@@ -52,7 +52,7 @@ fn scenario(path: &str, variant: &str, lie: Option<Lie>, withhold_every: Option<
 }
 
 /// A transfer, with a liar if `lie` says so, and an honest rival.
-fn beside_a_rival(variant: &str, lie: Option<Lie>, withhold_every: Option<u32>) -> RunResult {
+fn beside_a_rival(variant: &str, lie: Option<Misbehavior>, withhold_every: Option<u32>) -> RunResult {
     let mut scenario = scenario(SHARED, variant, lie, withhold_every);
     let start = Instant::ZERO + Duration::from_millis(100);
     scenario.flows.push(FlowSpec { start, lie: None, ..scenario.flows[0].clone() });
@@ -67,20 +67,20 @@ fn delivered(result: &RunResult) -> f64 {
 fn claims_of_duplicates_gain_little_where_undo_is_bounded() {
     for variant in ["rack", "reknit"] {
         let honest = delivered(&beside_a_rival(variant, None, None));
-        for lie in [Lie::Dsack, Lie::Timestamps, Lie::DsackAndTimestamps] {
+        for lie in [Misbehavior::Dsack, Misbehavior::Timestamps, Misbehavior::DsackAndTimestamps] {
             let gain = delivered(&beside_a_rival(variant, Some(lie), None)) / honest;
             assert!(gain < 1.2, "{variant}, {lie:?}: {gain}");
         }
     }
     // The bound is what makes the difference.
     let honest = delivered(&beside_a_rival("dsack-r", None, None));
-    assert!(delivered(&beside_a_rival("dsack-r", Some(Lie::Dsack), None)) / honest > 1.2);
+    assert!(delivered(&beside_a_rival("dsack-r", Some(Misbehavior::Dsack), None)) / honest > 1.2);
 }
 
 #[test]
 fn who_acknowledges_what_was_never_sent_is_caught() {
     for variant in ["rack", "linux", "reknit", "bbr"] {
-        for lie in [Lie::Optimistic, Lie::Conceal] {
+        for lie in [Misbehavior::Optimistic, Misbehavior::Conceal] {
             let result = beside_a_rival(variant, Some(lie), Some(256));
             assert_eq!(result.flows[0].last.state, State::Closed, "{variant}, {lie:?}");
             assert!(delivered(&result) < 2e6, "{variant}, {lie:?}: {}", delivered(&result));
@@ -93,7 +93,7 @@ fn who_acknowledges_what_was_never_sent_is_caught() {
 fn false_blocks_hurt_only_the_liar() {
     for variant in ["rack", "linux", "reknit", "bbr", "sack"] {
         let honest = delivered(&beside_a_rival(variant, None, None));
-        for lie in [Lie::SackAhead, Lie::SackRandom] {
+        for lie in [Misbehavior::SackAhead, Misbehavior::SackRandom] {
             let gain = delivered(&beside_a_rival(variant, Some(lie), None)) / honest;
             assert!(gain < 1.0, "{variant}, {lie:?}: {gain}");
         }

@@ -53,7 +53,7 @@ pub(crate) struct Sockets {
 
 /// The result of a turn of the send queue.
 #[derive(Debug)]
-pub(crate) enum Turn {
+pub(crate) enum Dequeued {
     /// A segment to send.
     Segment(Transmit),
     /// The socket with this index has nothing more to send, and must be settled (`Stack::settle`).
@@ -215,7 +215,7 @@ impl Sockets {
 
     /// The next segment to send, from the socket whose turn it is; its payload is appended to `payload`.
     #[inline]
-    pub(crate) fn poll(&mut self, now: Instant, payload: &mut Vec<u8>) -> Turn {
+    pub(crate) fn poll(&mut self, now: Instant, payload: &mut Vec<u8>) -> Dequeued {
         while let Some(index) = self.queue.first() {
             if self.queue.has_used_read_ahead() {
                 self.read_senders();
@@ -229,12 +229,12 @@ impl Sockets {
             };
             if let Some(transmit) = socket.poll(now, payload) {
                 self.queue.on_sent();
-                return Turn::Segment(transmit);
+                return Dequeued::Segment(transmit);
             }
             self.queue.end_turn();
-            return Turn::Over(index);
+            return Dequeued::Over(index);
         }
-        Turn::Nobody
+        Dequeued::Nobody
     }
 
     /// Appends the indices of the sockets whose timers are due to `due`.

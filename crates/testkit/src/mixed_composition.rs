@@ -3,7 +3,7 @@
 use std::sync::LazyLock;
 
 use reknit_tcp::seams::Seam;
-use reknit_variants::{Composition, VARIANTS, Variant, rules};
+use reknit_variants::{Composition, VARIANTS, Variant, requirements};
 use toml::Value;
 
 /// A base, and the variants whose parts replace the base's in some seams.
@@ -31,7 +31,7 @@ impl MixedComposition {
             let before = composition.clone();
             let donor = (variants[donor].compose)();
             take(&mut composition, Seam::ALL[seam], &donor);
-            if !rules::check(&composition).errors.is_empty() {
+            if !requirements::check(&composition).errors.is_empty() {
                 composition = before;
             }
         }

@@ -15,7 +15,10 @@ use crate::spread::LogHistogram;
 use crate::stream::{Data, Direction, Offer, Stream};
 use crate::tally::VerdictCounts;
 use crate::warnings::warnings;
-use crate::{Advice, Analyzer, Confidence, Cost, Incident, Options, Place, Reason, Replayed, SIDES, Side, Why};
+use crate::{
+    Advice, Analyzer, CapturePoint, Confidence, Cost, Incident, Options, PathPart, Replayed, RetransmitReason, SIDES,
+    UnknownReason,
+};
 
 /// The `n` for which `n`-reordered packets are counted.
 pub const N: [u32; 6] = [1, 2, 3, 5, 10, 20];
@@ -64,7 +67,7 @@ pub struct DirectionReport {
     /// 0 if the sender of the data sent the connection's first packet, else 1.
     pub end: u8,
     /// Where the packets were captured, in the direction of the data: `sender`, `middle` or `receiver`.
-    pub captured_at: Place,
+    pub captured_at: CapturePoint,
     /// How certain that is: `none`, `low`, `high` or `given`.
     pub confidence: Confidence,
     /// Packets with data. With segmentation offload (TSO, GRO) there are fewer packets than segments.
@@ -148,7 +151,7 @@ pub struct Verdicts {
     /// Packets without a verdict: the capture does not show what happened to them.
     pub cannot_tell: u64,
     /// Of these, by the reason.
-    pub reasons: BTreeMap<Reason, u64>,
+    pub reasons: BTreeMap<UnknownReason, u64>,
 }
 
 /// Measures of RFC 4737.
@@ -272,7 +275,11 @@ impl Analysis {
 
 impl DirectionReport {
     /// None if the direction has no data.
-    pub(crate) fn of(stream: &Stream, end: usize, (place, confidence): (Place, Confidence)) -> Option<DirectionReport> {
+    pub(crate) fn of(
+        stream: &Stream,
+        end: usize,
+        (place, confidence): (CapturePoint, Confidence),
+    ) -> Option<DirectionReport> {
         let direction = stream.direction(end);
         let data = direction.data()?;
         let (first, last) = data.active();
@@ -282,12 +289,13 @@ impl DirectionReport {
         let reductions = data.rounds.reductions();
         let seen = SIDES.into_iter().filter(|side| place.sees(*side));
         let counted: Vec<&VerdictCounts> = seen.filter_map(|side| data.tallies[side as usize].as_deref()).collect();
-        let waited = if place == Place::Receiver { data.before.waited } else { data.after.waited };
-        let (before, after) = (&data.before.reordering, &data.after.reordering);
+        let waited = if place == CapturePoint::Receiver { data.upstream.waited } else { data.downstream.waited };
+        let (upstream, downstream) = (&data.upstream.reordering, &data.downstream.reordering);
         // Between the hosts, the worse of the two sides.
-        let is_before = place == Place::Receiver || place == Place::Middle && before.ratio() > after.ratio();
+        let is_upstream =
+            place == CapturePoint::Receiver || place == CapturePoint::Middle && upstream.ratio() > downstream.ratio();
         let (reordering, disorder) =
-            if is_before { (before, &data.before.disorder) } else { (after, &data.after.disorder) };
+            if is_upstream { (upstream, &data.upstream.disorder) } else { (downstream, &data.downstream.disorder) };
         let mut report = DirectionReport {
             stream: stream.number,
             from: stream.ends[end].socket().to_string(),
@@ -317,8 +325,9 @@ impl DirectionReport {
             replayed: None,
             advice: Vec::new(),
         };
-        if place.sees(Side::Here) {
-            report.verdicts.lost_in_host = data.tallies[Side::Here as usize].as_ref().map_or(0, |tally| tally.lost);
+        if place.sees(PathPart::AtCapturePoint) {
+            report.verdicts.lost_in_host =
+                data.tallies[PathPart::AtCapturePoint as usize].as_ref().map_or(0, |tally| tally.lost);
         }
         Some(report)
     }
@@ -364,10 +373,10 @@ impl DirectionReport {
 }
 
 /// At the sender, the round trip to the receiver is the whole round trip.
-fn round_trip(direction: &Direction, data: &Data, place: Place) -> Option<RoundTripReport> {
+fn round_trip(direction: &Direction, data: &Data, place: CapturePoint) -> Option<RoundTripReport> {
     let acks = &data.far().samples;
     let quantile = |q| acks.quantile(q).map(us_to_ms);
-    let alone = data.far().least().filter(|_| place == Place::Sender);
+    let alone = data.far().least().filter(|_| place == CapturePoint::Sender);
     let least_ms = direction.whole_round_trip().or(alone).map(ms)?;
     Some(RoundTripReport { least_ms, ack_p50_ms: quantile(0.5), ack_p99_ms: quantile(0.99) })
 }
@@ -382,9 +391,9 @@ impl Verdicts {
             verdicts.discarded += tally.discarded;
             let by = |why| tally.spurious.get(&why).copied().unwrap_or(0);
             verdicts.spurious += tally.spurious();
-            verdicts.spurious_fast_retransmit += by(Why::FastRetransmit);
-            verdicts.spurious_timeout += by(Why::Timeout);
-            verdicts.spurious_probe += by(Why::Probe);
+            verdicts.spurious_fast_retransmit += by(RetransmitReason::FastRetransmit);
+            verdicts.spurious_timeout += by(RetransmitReason::Timeout);
+            verdicts.spurious_probe += by(RetransmitReason::Probe);
             for (reason, count) in &tally.unknown {
                 *verdicts.reasons.entry(*reason).or_default() += count;
                 verdicts.cannot_tell += count;
@@ -465,7 +474,7 @@ impl OptionsReport {
         OptionsReport {
             sack: both.map(|(a, b)| a.sack && b.sack),
             timestamps: both.map(|(a, b)| a.timestamps && b.timestamps),
-            dsacks: data.after.duplicates,
+            dsacks: data.downstream.duplicates,
             largest_payload: data.largest(),
             mss: other.and_then(|syn| syn.mss),
         }

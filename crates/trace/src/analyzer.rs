@@ -6,17 +6,17 @@ use reknit_units::Instant;
 
 use crate::analysis::Results;
 use crate::filter::{Filter, Times};
-use crate::journey::Journeys;
+use crate::journey::Transits;
 use crate::packet::Reader;
 use crate::stream::Log;
 use crate::streams::Streams;
-use crate::{Analysis, Damage, Error, Event, Frame, Frames, Mark, Place, Side, Verdict};
+use crate::{Analysis, CapturePoint, Damage, Error, Event, Frame, Frames, Mark, PathPart, Verdict};
 
 /// The options of an analysis.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Options {
     /// Where the capture was made, in the direction of the data; none: inferred for each direction of each stream.
-    pub at: Option<Place>,
+    pub at: Option<CapturePoint>,
     /// Whether to keep when each packet was sent and when it arrived.
     pub journeys: bool,
     /// Keep them only for this stream and the data that this end sent; none: for all.
@@ -33,7 +33,7 @@ pub struct Analyzer {
     pub(crate) options: Options,
     pub(crate) streams: Streams,
     log: Log,
-    journeys: Journeys,
+    journeys: Transits,
     pub(crate) reader: Reader,
     /// The times that count; none: all.
     times: Option<Times>,
@@ -163,7 +163,7 @@ impl Analyzer {
     }
 
     /// When the packets were sent and when they arrived, as far as that is known by now.
-    pub fn journeys(&self) -> &Journeys {
+    pub fn journeys(&self) -> &Transits {
         &self.journeys
     }
 
@@ -173,7 +173,7 @@ impl Analyzer {
     }
 
     /// The capture ends. The journeys are empty if the options do not ask for them.
-    pub fn finish_with_journeys(mut self, observer: &mut dyn FnMut(&Event)) -> (Analysis, Journeys) {
+    pub fn finish_with_journeys(mut self, observer: &mut dyn FnMut(&Event)) -> (Analysis, Transits) {
         let mut results = Results::default();
         let end = Instant::from_nanos(self.span.map_or(0, |(_, last)| last));
         // Each connection is freed once it is reported: there may be many.
@@ -187,15 +187,15 @@ impl Analyzer {
     }
 }
 
-impl Place {
+impl CapturePoint {
     /// True if verdicts on `side` count for a capture made here: at the sender nothing happens to packets before they
     /// are captured, and at the receiver nothing after.
-    pub const fn sees(self, side: Side) -> bool {
+    pub const fn sees(self, side: PathPart) -> bool {
         match side {
-            Side::Before => !matches!(self, Place::Sender),
-            Side::Here => matches!(self, Place::Receiver),
-            Side::After => !matches!(self, Place::Receiver),
-            Side::Connection => true,
+            PathPart::Upstream => !matches!(self, CapturePoint::Sender),
+            PathPart::AtCapturePoint => matches!(self, CapturePoint::Receiver),
+            PathPart::Downstream => !matches!(self, CapturePoint::Receiver),
+            PathPart::Connection => true,
         }
     }
 }

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 /// What made the sender retransmit.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, JsonSchema, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Why {
+pub enum RetransmitReason {
     /// Duplicate ACKs or SACK blocks.
     FastRetransmit,
     /// Its retransmission timer expired.
@@ -21,7 +21,7 @@ pub enum Why {
 /// Why there is no verdict.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, JsonSchema, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Reason {
+pub enum UnknownReason {
     /// Without timestamps and IP identifications, an original that is later than a round trip looks like its
     /// retransmission.
     SameHeaders,
@@ -175,56 +175,56 @@ impl Incident {
     }
 }
 
-impl Why {
+impl RetransmitReason {
     /// As in JSON.
     pub const fn name(self) -> &'static str {
         match self {
-            Why::FastRetransmit => "fast_retransmit",
-            Why::Timeout => "timeout",
-            Why::Probe => "probe",
-            Why::Unknown => "unknown",
+            RetransmitReason::FastRetransmit => "fast_retransmit",
+            RetransmitReason::Timeout => "timeout",
+            RetransmitReason::Probe => "probe",
+            RetransmitReason::Unknown => "unknown",
         }
     }
 
     /// In words, after "retransmitted".
     pub const fn text(self) -> &'static str {
         match self {
-            Why::FastRetransmit => "after duplicate ACKs or SACK blocks",
-            Why::Timeout => "after a timeout",
-            Why::Probe => "as a probe of the tail",
-            Why::Unknown => "for an unknown reason",
+            RetransmitReason::FastRetransmit => "after duplicate ACKs or SACK blocks",
+            RetransmitReason::Timeout => "after a timeout",
+            RetransmitReason::Probe => "as a probe of the tail",
+            RetransmitReason::Unknown => "for an unknown reason",
         }
     }
 }
 
-impl Reason {
+impl UnknownReason {
     /// As in JSON.
     pub const fn name(self) -> &'static str {
         match self {
-            Reason::SameHeaders => "same_headers",
-            Reason::NoDuplicateReports => "no_duplicate_reports",
-            Reason::SeveralTransmissions => "several_transmissions",
-            Reason::Forgotten => "forgotten",
-            Reason::NotAcknowledged => "not_acknowledged",
-            Reason::CaptureEnds => "capture_ends",
-            Reason::BeforeCapture => "before_capture",
-            Reason::CaptureLoss => "capture_loss",
+            UnknownReason::SameHeaders => "same_headers",
+            UnknownReason::NoDuplicateReports => "no_duplicate_reports",
+            UnknownReason::SeveralTransmissions => "several_transmissions",
+            UnknownReason::Forgotten => "forgotten",
+            UnknownReason::NotAcknowledged => "not_acknowledged",
+            UnknownReason::CaptureEnds => "capture_ends",
+            UnknownReason::BeforeCapture => "before_capture",
+            UnknownReason::CaptureLoss => "capture_loss",
         }
     }
 
     /// In words, after "because".
     pub const fn text(self) -> &'static str {
         match self {
-            Reason::SameHeaders => "the original and its retransmission look the same",
-            Reason::NoDuplicateReports => "the receiver does not report duplicates",
-            Reason::SeveralTransmissions => "the data was sent more than twice",
-            Reason::Forgotten => "the data was acknowledged long ago",
-            Reason::NotAcknowledged => {
+            UnknownReason::SameHeaders => "the original and its retransmission look the same",
+            UnknownReason::NoDuplicateReports => "the receiver does not report duplicates",
+            UnknownReason::SeveralTransmissions => "the data was sent more than twice",
+            UnknownReason::Forgotten => "the data was acknowledged long ago",
+            UnknownReason::NotAcknowledged => {
                 "the receiver did not acknowledge the data, although it had passed the point of capture"
             }
-            Reason::CaptureEnds => "the capture ends too early",
-            Reason::BeforeCapture => "the data may have been sent before the capture began",
-            Reason::CaptureLoss => "packets are missing from the capture",
+            UnknownReason::CaptureEnds => "the capture ends too early",
+            UnknownReason::BeforeCapture => "the data may have been sent before the capture began",
+            UnknownReason::CaptureLoss => "packets are missing from the capture",
         }
     }
 }
@@ -256,11 +256,11 @@ pub enum Verdict {
     /// The network copied the packet.
     Duplicated,
     /// The packet is a retransmission, but an earlier transmission of its data was not lost.
-    Spurious(Why),
+    Spurious(RetransmitReason),
     /// The packet arrived, but the receiver did not keep it because earlier data was missing.
     Discarded,
     /// There is no verdict.
-    Unknown(Reason),
+    Unknown(UnknownReason),
     /// An incident of the connection; the packet is the one that shows it.
     Incident {
         /// What happened.
@@ -275,19 +275,23 @@ pub enum Verdict {
 /// On which side of the capture point something happened, in the direction of the data.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, JsonSchema, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Side {
+pub enum PathPart {
     /// Upstream: seen in the order of the packets.
-    Before,
+    #[serde(rename = "before")]
+    Upstream,
     /// At the capture point: all bytes of the packet had passed before. At the receiver, it was not needed.
-    Here,
+    #[serde(rename = "here")]
+    AtCapturePoint,
     /// Downstream: seen in the acknowledgments.
-    After,
+    #[serde(rename = "after")]
+    Downstream,
     /// The whole connection, wherever it was captured.
     Connection,
 }
 
 /// All sides, in their order.
-pub(crate) const SIDES: [Side; 4] = [Side::Before, Side::Here, Side::After, Side::Connection];
+pub(crate) const SIDES: [PathPart; 4] =
+    [PathPart::Upstream, PathPart::AtCapturePoint, PathPart::Downstream, PathPart::Connection];
 
 /// A verdict on one packet.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
@@ -297,7 +301,7 @@ pub struct Event {
     /// The end that sent the packet: 0 or 1.
     pub end: u8,
     /// Where it happened.
-    pub side: Side,
+    pub side: PathPart,
     /// The packet's number in the file.
     pub frame: u64,
     /// When the packet was captured.

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use reknit_units::Instant;
 
-use crate::{DirectionReport, Place, Side};
+use crate::{CapturePoint, DirectionReport, PathPart};
 
 /// Journeys that are kept, all directions together.
 const MOST: usize = 2_000_000;
@@ -22,7 +22,7 @@ pub enum Departure {
 
 /// What became of a packet.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Outcome {
+pub enum PacketFate {
     /// When it arrived; in a capture at the sender, when it was acknowledged.
     Arrived(Instant),
     /// It was lost.
@@ -34,19 +34,19 @@ pub enum Outcome {
 
 /// One packet on the part of the path upstream or downstream of the capture point.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Journey {
+pub struct Transit {
     /// The stream.
     pub stream: u32,
     /// The end that sent the packet: 0 or 1.
     pub end: u8,
     /// On which side of the capture point.
-    pub side: Side,
+    pub side: PathPart,
     /// When it was sent.
     pub sent: Departure,
     /// What became of it.
-    pub outcome: Outcome,
+    pub outcome: PacketFate,
     /// It is a retransmission.
-    pub is_again: bool,
+    pub is_retransmission: bool,
     /// When its data arrived, in this packet or in a retransmission.
     pub settled: Instant,
     /// Bytes of data.
@@ -55,14 +55,14 @@ pub struct Journey {
 
 /// The journeys of the packets of each direction, in the order of their bytes.
 #[derive(Clone, Debug, Default)]
-pub struct Journeys {
-    by_direction: BTreeMap<(u32, u8), Vec<Journey>>,
+pub struct Transits {
+    by_direction: BTreeMap<(u32, u8), Vec<Transit>>,
     kept: usize,
 }
 
-impl Journeys {
+impl Transits {
     /// Keeps a journey unless there are too many.
-    pub(crate) fn add(&mut self, journey: Journey) {
+    pub(crate) fn add(&mut self, journey: Transit) {
         if self.kept < MOST {
             self.kept += 1;
             self.by_direction.entry((journey.stream, journey.end)).or_default().push(journey);
@@ -70,7 +70,7 @@ impl Journeys {
     }
 
     /// Those of one direction.
-    pub fn of(&self, direction: &DirectionReport) -> &[Journey] {
+    pub fn of(&self, direction: &DirectionReport) -> &[Transit] {
         self.by_direction.get(&(direction.stream, direction.end)).map_or(&[], Vec::as_slice)
     }
 
@@ -80,12 +80,12 @@ impl Journeys {
     }
 }
 
-impl Place {
+impl CapturePoint {
     /// The side on which a capture made here shows when packets were sent and when they arrived.
-    pub(crate) const fn side_of_journeys(self) -> Side {
+    pub(crate) const fn side_of_journeys(self) -> PathPart {
         match self {
-            Place::Sender | Place::Middle => Side::After,
-            Place::Receiver => Side::Before,
+            CapturePoint::Sender | CapturePoint::Middle => PathPart::Downstream,
+            CapturePoint::Receiver => PathPart::Upstream,
         }
     }
 }

@@ -5,8 +5,8 @@
 //! connection: an [`Event`]. At the end, an [`Analysis`] has the counts, the measures of each direction, and advice.
 //!
 //! A capture divides the path into two sides. What happened *before* the capture point shows in the order of the
-//! packets (`stream/before.rs`); what happened *after* it shows in the acknowledgments (`stream/after.rs`). At a sender
-//! only the second counts, at a receiver only the first, and in between both ([`Place::sees`]). So both are computed in one
+//! packets (`stream/upstream.rs`); what happened *after* it shows in the acknowledgments (`stream/downstream.rs`). At a sender
+//! only the second counts, at a receiver only the first, and in between both ([`CapturePoint::sees`]). So both are computed in one
 //! pass and in bounded memory, and the capture point need not be known before the end.
 
 mod advice;
@@ -43,14 +43,14 @@ pub use cost::Cost;
 pub use densities::DensityReport;
 pub use error::{Damage, Error};
 pub(crate) use event::SIDES;
-pub use event::{Event, Incident, Reason, Side, Verdict, Why};
+pub use event::{Event, Incident, PathPart, RetransmitReason, UnknownReason, Verdict};
 pub use filter::{Filter, Network, Time};
 pub use incidents::IncidentReport;
 pub use input::{Frame, Frames};
-pub use journey::{Departure, Journey, Journeys, Outcome};
+pub use journey::{Departure, PacketFate, Transit, Transits};
 pub use mark::{Mark, Passed};
 pub use measured::MeasuredPath;
-pub use stream::{Confidence, Place};
+pub use stream::{CapturePoint, Confidence};
 pub use streams::MAX_STREAMS;
 pub use verdicts::Events;
 pub use watcher::{MAX_FLOWS, Totals, Watcher};

@@ -6,7 +6,7 @@ use reknit_units::Duration;
 use serde::{Deserialize, Serialize};
 
 use crate::spread::LogHistogram;
-use crate::{Event, Incident, Reason, Verdict, Why};
+use crate::{Event, Incident, RetransmitReason, UnknownReason, Verdict};
 
 /// How often something happened to a connection.
 #[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
@@ -27,8 +27,8 @@ pub(crate) struct VerdictCounts {
     pub(crate) duplicated: u64,
     /// Packets that the receiver did not keep.
     pub(crate) discarded: u64,
-    pub(crate) spurious: BTreeMap<Why, u64>,
-    pub(crate) unknown: BTreeMap<Reason, u64>,
+    pub(crate) spurious: BTreeMap<RetransmitReason, u64>,
+    pub(crate) unknown: BTreeMap<UnknownReason, u64>,
     pub(crate) incidents: BTreeMap<Incident, Occurrences>,
     /// How late reordered packets were, in packets and in microseconds.
     pub(crate) extents: LogHistogram,

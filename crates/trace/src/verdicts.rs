@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::{Analysis, Event, Place};
+use crate::{Analysis, CapturePoint, Event};
 
 /// Verdicts that are kept.
 const MOST: usize = 2_000_000;
@@ -28,7 +28,8 @@ impl Events {
     /// because there were too many.
     pub fn counted(self, analysis: &Analysis) -> (Vec<Event>, u64) {
         let directions = analysis.directions.iter();
-        let places: BTreeMap<(u32, u8), Place> = directions.map(|d| ((d.stream, d.end), d.captured_at)).collect();
+        let places: BTreeMap<(u32, u8), CapturePoint> =
+            directions.map(|d| ((d.stream, d.end), d.captured_at)).collect();
         let mut all = self.all;
         all.retain(|event| places.get(&(event.stream, event.end)).is_some_and(|place| place.sees(event.side)));
         all.sort_by_key(|event| (event.frame, event.offset));

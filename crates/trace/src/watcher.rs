@@ -6,7 +6,7 @@ use reknit_units::{Duration, Instant};
 
 use crate::packet::{Endpoint, Packet, Reader};
 use crate::stream::{Log, Stream};
-use crate::{Confidence, DirectionReport, Frame, Incident, Place, Verdict};
+use crate::{CapturePoint, Confidence, DirectionReport, Frame, Incident, Verdict};
 
 /// Flows that are followed. If there are more, those that have been idle longest are forgotten.
 pub const MAX_FLOWS: usize = 4096;
@@ -62,7 +62,7 @@ pub struct Totals {
 /// Analyses packets as they pass.
 #[derive(Debug, Default)]
 pub struct Watcher {
-    at: Option<Place>,
+    at: Option<CapturePoint>,
     reader: Reader,
     flows: BTreeMap<Key, Stream>,
     log: Log,
@@ -72,7 +72,7 @@ pub struct Watcher {
 
 impl Watcher {
     /// `at`: where the packets are captured, in the direction of the data; none: inferred for each direction of each flow.
-    pub fn new(at: Option<Place>) -> Watcher {
+    pub fn new(at: Option<CapturePoint>) -> Watcher {
         Watcher { at, ..Watcher::default() }
     }
 
@@ -192,7 +192,7 @@ impl Watcher {
         Self::count(self.at, &mut flow, &mut self.log, &mut self.totals);
     }
 
-    fn count(at: Option<Place>, flow: &mut Stream, log: &mut Log, totals: &mut Totals) {
+    fn count(at: Option<CapturePoint>, flow: &mut Stream, log: &mut Log, totals: &mut Totals) {
         for event in log.events.drain(..) {
             let end = usize::from(event.end);
             let (place, _) = place(at, flow, end);
@@ -219,6 +219,6 @@ impl Watcher {
     }
 }
 
-fn place(at: Option<Place>, stream: &Stream, end: usize) -> (Place, Confidence) {
+fn place(at: Option<CapturePoint>, stream: &Stream, end: usize) -> (CapturePoint, Confidence) {
     at.map_or_else(|| stream.place(end), |place| (place, Confidence::Given))
 }

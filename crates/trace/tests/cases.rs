@@ -3,7 +3,7 @@
 mod wire;
 
 use reknit_tcp::segment::Flags;
-use reknit_trace::{Event, Incident, Place, Side, Verdict};
+use reknit_trace::{CapturePoint, Event, Incident, PathPart, Verdict};
 use wire::{ACK, Headers, Passing, SYN, Wire, incident, millis};
 
 const NO_TIMESTAMPS: Headers = Headers { timestamps: false, sack: true, near: 0, port: 40_000, isn: [1000, 5000] };
@@ -360,7 +360,9 @@ fn a_packet_that_the_host_drops_is_lost_behind_the_capture() {
         (1, 1, 1),
         "{events:?}"
     );
-    let [Event { frame: 12, replaced_by: Some(23), side: Side::Here, verdict: Verdict::Lost, .. }] = events[..] else {
+    let [Event { frame: 12, replaced_by: Some(23), side: PathPart::AtCapturePoint, verdict: Verdict::Lost, .. }] =
+        events[..]
+    else {
         panic!("{events:?}")
     };
     assert!(
@@ -414,7 +416,7 @@ fn connections_that_do_not_open_are_told() {
 
 #[test]
 fn a_hole_that_is_never_filled_is_told_on_both_sides() {
-    for (near, place) in [(0, Place::Sender), (1, Place::Receiver)] {
+    for (near, place) in [(0, CapturePoint::Sender), (1, CapturePoint::Receiver)] {
         let mut wire = Wire::opened(Headers { near, ..Headers::default() });
         for i in 0..8_u32 {
             let ms = 110.0 + f64::from(i);

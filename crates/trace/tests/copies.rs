@@ -2,7 +2,7 @@
 
 use reknit_tcp::segment::{Flags, Options as SegmentOptions};
 use reknit_tcp::{Segment, SeqNum};
-use reknit_trace::{Analysis, Analyzer, Frame, Options, Place, Reason};
+use reknit_trace::{Analysis, Analyzer, CapturePoint, Frame, Options, UnknownReason};
 use reknit_wire::{Endpoints, encode};
 
 const LINKTYPE_RAW: u16 = 101;
@@ -77,7 +77,7 @@ impl Wire {
         Wire { packets }
     }
 
-    fn analyze(&self, at: Option<Place>) -> Analysis {
+    fn analyze(&self, at: Option<CapturePoint>) -> Analysis {
         let mut analyzer = Analyzer::new(Options { at, ..Options::default() });
         for (number, Captured { us, interface, bytes }) in (1..).zip(&self.packets) {
             let (at, interface) = (Some(us * 1000), *interface);
@@ -135,7 +135,7 @@ fn of_captures_at_both_ends_the_first_counts() {
 #[test]
 fn copies_of_some_packets_are_the_networks_and_no_retransmissions() {
     let wire = Wire::transfer().copied(3, |i| i % 5 == 3, |_| {});
-    for (place, duplicated) in [(Place::Receiver, 4), (Place::Sender, 0)] {
+    for (place, duplicated) in [(CapturePoint::Receiver, 4), (CapturePoint::Sender, 0)] {
         let analysis = wire.analyze(Some(place));
         let verdicts = &analysis.directions[0].verdicts;
         assert_eq!(
@@ -160,10 +160,10 @@ fn data_that_passed_but_was_not_acknowledged_was_lost_behind_the_capture() {
     wire.ack(300_200, 6);
     let analysis = wire.analyze(None);
     let direction = &analysis.directions[0];
-    assert_eq!(direction.captured_at, Place::Receiver);
+    assert_eq!(direction.captured_at, CapturePoint::Receiver);
     let verdicts = &direction.verdicts;
     assert_eq!((verdicts.lost, verdicts.spurious, verdicts.cannot_tell), (1, 0, 1), "{verdicts:?}");
-    assert_eq!(verdicts.reasons.get(&Reason::NotAcknowledged), Some(&1));
+    assert_eq!(verdicts.reasons.get(&UnknownReason::NotAcknowledged), Some(&1));
     let advice: Vec<String> = direction.advice.iter().map(ToString::to_string).collect();
     assert!(advice[0].starts_with("packets that were captured near the receiver did not reach its TCP"), "{advice:?}");
 }

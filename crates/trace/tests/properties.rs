@@ -7,7 +7,7 @@ mod truth;
 use std::collections::{BTreeMap, BTreeSet};
 
 use records::{HEADER, Records};
-use reknit_trace::{Analysis, Event, Side, Verdict, Verdicts};
+use reknit_trace::{Analysis, Event, PathPart, Verdict, Verdicts};
 use truth::log::{Log, MIDDLE, RECEIVER, SENDER};
 use truth::world::{Captured, Transfer, run};
 use truth::{Confusion, PLACES};
@@ -29,7 +29,7 @@ const VARIANTS: [&str; 4] = ["linux", "sack", "rack", "bbr"];
 const MAX_CHANGED: u64 = 50;
 
 /// What is said about each packet where the analysis commits itself.
-fn committed(events: &[Event]) -> BTreeSet<(u64, Side, &'static str)> {
+fn committed(events: &[Event]) -> BTreeSet<(u64, PathPart, &'static str)> {
     let says = |event: &Event| {
         let name = match event.verdict {
             Verdict::Lost => "lost",

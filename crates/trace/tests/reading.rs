@@ -114,7 +114,7 @@ fn all_formats_give_the_same_analysis() {
     let verdicts = &direction.verdicts;
     assert_eq!((verdicts.lost, verdicts.reordered, verdicts.spurious, verdicts.cannot_tell), (1, 1, 0, 0));
     assert_eq!((direction.reordering.extent_max, direction.reordering.late_max_ms), (Some(1), Some(1.0)));
-    assert_eq!(direction.captured_at, reknit_trace::Place::Receiver);
+    assert_eq!(direction.captured_at, reknit_trace::CapturePoint::Receiver);
     assert_eq!(direction.acknowledged_bytes, 5000);
     let plain = pcap(false, true);
     let two_frames = [

@@ -2,7 +2,7 @@
 
 mod truth;
 
-use reknit_trace::{Analysis, Analyzer, Options, Place};
+use reknit_trace::{Analysis, Analyzer, CapturePoint, Options};
 use truth::log::{MIDDLE, RECEIVER, SENDER};
 use truth::world::{Captured, Transfer, run};
 use truth::{Confusion, Label, PLACES, Told, judge};
@@ -63,7 +63,7 @@ fn in_the_middle_both_sides_are_told_apart() {
     for parts in [["lossy", "two-paths-50ms"], ["two-paths-50ms", "lossy"]] {
         let captured = run(&transfer(&parts, "linux", 10));
         judge_at(&captured, MIDDLE);
-        assert_eq!(analyze(&captured.files[MIDDLE]).directions[0].captured_at, Place::Middle);
+        assert_eq!(analyze(&captured.files[MIDDLE]).directions[0].captured_at, CapturePoint::Middle);
     }
 }
 
@@ -78,7 +78,7 @@ fn without_ip_identifications_and_timestamps_the_receiver_cannot_always_tell() {
 #[test]
 fn the_analysis_says_where_it_happened_and_what_it_cost() {
     let captured = run(&transfer(&["two-paths-50ms"], "sack", 10));
-    for (tap, place) in [(SENDER, Place::Sender), (RECEIVER, Place::Receiver)] {
+    for (tap, place) in [(SENDER, CapturePoint::Sender), (RECEIVER, CapturePoint::Receiver)] {
         let analysis = analyze(&captured.files[tap]);
         let direction = &analysis.directions[0];
         assert_eq!(direction.captured_at, place);

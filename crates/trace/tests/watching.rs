@@ -2,7 +2,7 @@
 
 use reknit_tcp::segment::{Flags, Options as SegmentOptions, Timestamps};
 use reknit_tcp::{Segment, SeqNum};
-use reknit_trace::{Frame, MAX_FLOWS, Place, Totals, Watcher};
+use reknit_trace::{CapturePoint, Frame, MAX_FLOWS, Totals, Watcher};
 use reknit_units::Instant;
 use reknit_wire::{Endpoints, encode};
 
@@ -17,7 +17,7 @@ struct Wire {
 
 impl Wire {
     fn new() -> Wire {
-        Wire { watcher: Watcher::new(Some(Place::Receiver)), number: 0, packet: Vec::new() }
+        Wire { watcher: Watcher::new(Some(CapturePoint::Receiver)), number: 0, packet: Vec::new() }
     }
 
     /// A segment from `end` of the connection of a client's port. `stamp` orders the packets of the sender.

@@ -7,12 +7,12 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use crate::rule::Requirement;
+use crate::requirement::Requirement;
 
 /// The parameters of an algorithm that fills the seam with the plug-in trait `S`.
 pub trait Algorithm<S: ?Sized> {
     /// What it cannot be combined with, and what it needs from the peer.
-    fn rules(&self) -> &'static [Requirement] {
+    fn requirements(&self) -> &'static [Requirement] {
         &[]
     }
 
@@ -29,7 +29,7 @@ pub trait SeamAlgorithm: Clone + PartialEq + Serialize + DeserializeOwned + Json
     fn build(&self) -> Box<Self::Plugin>;
 
     /// What the algorithm cannot be combined with, and what it needs from the peer.
-    fn rules(&self) -> &'static [Requirement];
+    fn requirements(&self) -> &'static [Requirement];
 
     /// The name of an algorithm that is in no list.
     fn unlisted_name(&self) -> Option<&'static str>;
@@ -40,26 +40,26 @@ pub struct Unlisted<S: ?Sized> {
     /// Its name in lists.
     pub name: &'static str,
     /// What it cannot be combined with, and what it needs from the peer.
-    pub rules: &'static [Requirement],
+    pub requirements: &'static [Requirement],
     build: Arc<dyn Fn() -> Box<S> + Send + Sync>,
 }
 
 impl<S: ?Sized> Unlisted<S> {
     /// An algorithm without rules; `build` creates the plug-in of each connection.
     pub fn new(name: &'static str, build: impl Fn() -> Box<S> + Send + Sync + 'static) -> Unlisted<S> {
-        Unlisted { name, rules: &[], build: Arc::new(build) }
+        Unlisted { name, requirements: &[], build: Arc::new(build) }
     }
 
     /// The same with rules.
     #[must_use]
-    pub fn with_rules(self, rules: &'static [Requirement]) -> Unlisted<S> {
-        Unlisted { rules, ..self }
+    pub fn with_requirements(self, requirements: &'static [Requirement]) -> Unlisted<S> {
+        Unlisted { requirements, ..self }
     }
 }
 
 impl<S: ?Sized> Algorithm<S> for Unlisted<S> {
-    fn rules(&self) -> &'static [Requirement] {
-        self.rules
+    fn requirements(&self) -> &'static [Requirement] {
+        self.requirements
     }
 
     fn build(&self) -> Box<S> {
@@ -69,7 +69,7 @@ impl<S: ?Sized> Algorithm<S> for Unlisted<S> {
 
 impl<S: ?Sized> Clone for Unlisted<S> {
     fn clone(&self) -> Unlisted<S> {
-        Unlisted { name: self.name, rules: self.rules, build: Arc::clone(&self.build) }
+        Unlisted { name: self.name, requirements: self.requirements, build: Arc::clone(&self.build) }
     }
 }
 

@@ -25,7 +25,7 @@ use crate::linux::undo::{LinuxUndoConfig, LinuxUndoResponseConfig};
 use crate::linux::{acks, receive_buffer, reduction, reordering, rto, send_buffer, transmit};
 use crate::receiver::{lpc_receiver, paxson_rcv, yang};
 use crate::reknit::detector;
-use crate::rule::Requirement;
+use crate::requirement::Requirement;
 use crate::slot::Slot;
 use crate::threshold::rr::{self, dup_thresh, enhanced_sampling, rtt_histogram};
 use crate::threshold::{blanton_allman, leung_ma, lpc_sender, ncr, rn};
@@ -63,11 +63,11 @@ macro_rules! algorithms {
                 }
             }
 
-            fn rules(&self) -> &'static [Requirement] {
+            fn requirements(&self) -> &'static [Requirement] {
                 match self {
                     $($($seam::$plain {} => &[],)*)?
-                    $($seam::$name(algorithm) => Algorithm::<Self::Plugin>::rules(algorithm),)*
-                    $seam::Unlisted(algorithm) => algorithm.rules,
+                    $($seam::$name(algorithm) => Algorithm::<Self::Plugin>::requirements(algorithm),)*
+                    $seam::Unlisted(algorithm) => algorithm.requirements,
                 }
             }
 

@@ -11,7 +11,7 @@ use crate::algorithm::SeamAlgorithm;
 pub use crate::algorithms::Composition;
 use crate::base::newreno;
 use crate::parameter::Description;
-use crate::rule::{Need, Requirement};
+use crate::requirement::{Need, Requirement};
 use crate::slot::Part;
 
 impl Composition {
@@ -48,15 +48,17 @@ impl Composition {
     /// Chooses again which plug-ins replace those that need SACK; call it after algorithms were changed. A detector that works
     /// without SACK stays: it may have the only timer. If it is replaced, so is an estimator that leaves the timer to it.
     pub fn settle(&mut self) {
-        let needs_sack = |rules: &[Requirement]| rules.iter().any(|rule| rule.needs(Need::Sack));
-        let depends_on = |rule: &Requirement| matches!(rule, Requirement::Only(Seam::LossDetector, _));
-        let has_timer = !self.rto_estimator.rules().iter().any(depends_on);
-        self.without_sack = match (needs_sack(self.loss_detector.rules()), needs_sack(self.fast_recovery.rules())) {
-            (true, _) if !has_timer => Some(newreno::with_its_timer),
-            (true, _) => self.without_sack.or(Some(newreno::without_sack)),
-            (false, true) => Some(newreno::recovery_without_sack),
-            (false, false) => None,
-        };
+        let needs_sack =
+            |requirements: &[Requirement]| requirements.iter().any(|requirement| requirement.needs(Need::Sack));
+        let depends_on = |requirement: &Requirement| matches!(requirement, Requirement::Only(Seam::LossDetector, _));
+        let has_timer = !self.rto_estimator.requirements().iter().any(depends_on);
+        self.without_sack =
+            match (needs_sack(self.loss_detector.requirements()), needs_sack(self.fast_recovery.requirements())) {
+                (true, _) if !has_timer => Some(newreno::with_its_timer),
+                (true, _) => self.without_sack.or(Some(newreno::without_sack)),
+                (false, true) => Some(newreno::recovery_without_sack),
+                (false, false) => None,
+            };
     }
 }
 

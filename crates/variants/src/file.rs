@@ -25,7 +25,7 @@ use toml::Table;
 use crate::composition::{self, Composition};
 use crate::parameter::Parameter;
 use crate::registry;
-use crate::rules;
+use crate::requirements;
 use crate::slot::Part;
 use crate::variant::Variant;
 use reknit_tcp::seams::Seam;
@@ -74,7 +74,7 @@ impl Custom {
     /// If `table` is invalid; the error names the key, and what is allowed.
     pub fn from_table(place: &str, table: Table) -> Result<Custom, InputError> {
         let mut custom = Custom::read(table.clone()).map_err(|error| error.at(place))?;
-        let findings = rules::check(&custom.composition);
+        let findings = requirements::check(&custom.composition);
         if let Some(error) = findings.errors.into_iter().next() {
             return Err(InputError::new(place, error));
         }

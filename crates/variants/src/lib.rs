@@ -6,14 +6,14 @@
 //!
 //! | | |
 //! |---|---|
-//! | [`rule`], [`algorithm`], [`pages`] | what an algorithm is |
+//! | [`requirement`], [`algorithm`], [`pages`] | what an algorithm is |
 //! | [`parameter`], [`slot`] | how algorithms are read from files, and shown |
 //! | [`base`] | the algorithms that the RFCs specify, and what several families share |
 //! | [`undo`], [`threshold`], [`wait`], [`time`], [`linux`], [`receiver`], [`bbr`], [`reknit`], [`limit`] | the algorithms of the families |
 //! | [`template`] | a starting point for the file of a new algorithm |
 //! | [`algorithms`] | the algorithms that may fill each seam, and the composition of a variant |
 //! | [`composition`], [`variant`] | what is done with compositions, and in the folders what imports these: the variants |
-//! | [`registry`], [`rules`], [`file`](mod@file), `schema` | the list of variants, and variants defined in files |
+//! | [`registry`], [`requirements`], [`file`](mod@file), `schema` | the list of variants, and variants defined in files |
 
 pub mod algorithm;
 pub mod algorithms;
@@ -28,8 +28,8 @@ pub mod parameter;
 pub mod receiver;
 pub mod registry;
 pub mod reknit;
-pub mod rule;
-pub mod rules;
+pub mod requirement;
+pub mod requirements;
 mod schema;
 pub mod slot;
 pub mod template;
@@ -43,4 +43,4 @@ pub use composition::Composition;
 pub use file::Custom;
 pub use registry::{FAMILIES, Family, UnknownVariant, VARIANTS, find, hint};
 pub use schema::schema;
-pub use variant::{Side, Status, Variant};
+pub use variant::{ChangedEnd, Status, Variant};

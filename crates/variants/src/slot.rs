@@ -5,7 +5,7 @@ use toml::{Table, Value};
 
 use crate::algorithm::SeamAlgorithm;
 use crate::parameter::{self, Description};
-use crate::rule::Requirement;
+use crate::requirement::Requirement;
 use reknit_tcp::seams::Seam;
 
 /// An algorithm of a composition, as users see it.
@@ -16,7 +16,7 @@ pub struct Part {
     /// All of its parameters.
     pub parameters: Table,
     /// What it cannot be combined with, and what it needs from the peer.
-    pub rules: &'static [Requirement],
+    pub requirements: &'static [Requirement],
 }
 
 impl Part {
@@ -100,7 +100,7 @@ fn part<C: SeamAlgorithm>(choice: &C) -> Part {
         Some((name, Value::Table(parameters))) => (name, parameters),
         _ => (choice.unlisted_name().unwrap_or_default().to_owned(), Table::new()),
     };
-    Part { algorithm, parameters, rules: choice.rules() }
+    Part { algorithm, parameters, requirements: choice.requirements() }
 }
 
 /// The algorithm that `table` describes. Parameters that are not given are taken from the one in `current` with the same

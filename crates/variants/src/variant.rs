@@ -7,7 +7,7 @@ use crate::pages::Page;
 
 /// Which end of a connection a variant changes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Side {
+pub enum ChangedEnd {
     /// Only the sender.
     Sender,
     /// Only the receiver.
@@ -16,12 +16,12 @@ pub enum Side {
     Both,
 }
 
-impl fmt::Display for Side {
+impl fmt::Display for ChangedEnd {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(match self {
-            Side::Sender => "sender",
-            Side::Receiver => "receiver",
-            Side::Both => "both",
+            ChangedEnd::Sender => "sender",
+            ChangedEnd::Receiver => "receiver",
+            ChangedEnd::Both => "both",
         })
     }
 }
@@ -63,7 +63,7 @@ pub struct Variant {
     /// Paper or RFC, with the section.
     pub source: &'static str,
     /// Which end it changes.
-    pub side: Side,
+    pub side: ChangedEnd,
     /// What the other end must support.
     pub peer_needs: &'static str,
     /// How far it follows its source.

@@ -9,8 +9,8 @@ use reknit_units::{Instant, Segments};
 use reknit_variants::algorithm::Unlisted;
 use reknit_variants::algorithms::{self, LimitedTransmit};
 use reknit_variants::base::limited_transmit;
-use reknit_variants::rule::{Need, Requirement};
-use reknit_variants::rules;
+use reknit_variants::requirement::{Need, Requirement};
+use reknit_variants::requirements;
 use reknit_variants::{Composition, Custom, VARIANTS, composition, file};
 
 fn read(text: &str) -> Custom {
@@ -53,7 +53,7 @@ fn every_variant_can_be_read_back_from_its_own_file() {
 #[test]
 fn no_variant_violates_a_rule() {
     for variant in VARIANTS.iter() {
-        assert_eq!(rules::check(&(variant.compose)()).errors, [""; 0], "{}", variant.name);
+        assert_eq!(requirements::check(&(variant.compose)()).errors, [""; 0], "{}", variant.name);
     }
 }
 
@@ -230,19 +230,19 @@ fn particular(limited_transmit: LimitedTransmit) -> Composition {
         Requirement::Needs(Need::Sack, "it stays at 3"),
         Requirement::Needs(Need::Timestamps, "it guesses"),
     ];
-    let threshold = Unlisted::<dyn DupThresh>::new("particular", || Box::new(Three)).with_rules(RULES);
+    let threshold = Unlisted::<dyn DupThresh>::new("particular", || Box::new(Three)).with_requirements(RULES);
     Composition { dup_thresh: algorithms::DupThresh::Unlisted(threshold), limited_transmit, ..Composition::default() }
 }
 
 /// A receiver that withholds acknowledgments.
 fn miser() -> algorithms::AckPolicy {
     let policy = Unlisted::<dyn AckPolicy>::new("miser", || Box::new(AtOnce));
-    algorithms::AckPolicy::Unlisted(policy.with_rules(&[Requirement::Withholds]))
+    algorithms::AckPolicy::Unlisted(policy.with_requirements(&[Requirement::Withholds]))
 }
 
 #[test]
 fn an_algorithm_that_decides_for_another_seam_excludes_others_there() {
-    let findings = rules::check(&particular(LimitedTransmit::Rfc3042 {}));
+    let findings = requirements::check(&particular(LimitedTransmit::Rfc3042 {}));
     assert_eq!(
         findings.errors,
         [
@@ -250,7 +250,9 @@ fn an_algorithm_that_decides_for_another_seam_excludes_others_there() {
           during disorder; allowed: off, per-sack"
         ]
     );
-    assert!(rules::check(&particular(limited_transmit::PerSackConfig { windows: 1.0 }.into())).errors.is_empty());
+    assert!(
+        requirements::check(&particular(limited_transmit::PerSackConfig { windows: 1.0 }.into())).errors.is_empty()
+    );
 }
 
 #[test]
@@ -306,7 +308,7 @@ fn without_sack_an_estimator_without_timer_is_replaced_with_the_detector_that_ha
 
 #[test]
 fn a_threshold_above_the_window_without_limited_transmit_causes_a_warning() {
-    let findings = rules::check(&particular(LimitedTransmit::Off {}));
+    let findings = requirements::check(&particular(LimitedTransmit::Off {}));
     assert_eq!(findings.errors, [""; 0]);
     assert_eq!(
         findings.warnings,
@@ -323,10 +325,10 @@ fn a_sender_and_a_receiver_that_both_wait_cause_a_warning() {
     let receiver = Composition { ack_policy: miser(), ..Composition::default() };
     let warning = "dup_thresh: `particular` waits before it retransmits, and `miser` at the receiver (ack_policy) withholds the \
                    ACKs that it waits for: the times add up";
-    assert_eq!(rules::between(&sender, &receiver).as_deref(), Some(warning));
-    assert_eq!(rules::between(&receiver, &sender), None);
+    assert_eq!(requirements::between(&sender, &receiver).as_deref(), Some(warning));
+    assert_eq!(requirements::between(&receiver, &sender), None);
     let both = Composition { ack_policy: miser(), ..sender };
-    assert_eq!(rules::check(&both).warnings, [warning]);
+    assert_eq!(requirements::check(&both).warnings, [warning]);
 }
 
 /// Support for a header field without a rule.
@@ -347,9 +349,9 @@ fn a_feature_without_an_agreement_is_reported() {
     let composition = Composition { header_support: vec![field], ..Composition::default() };
     let info = Info { sack: true, ..alone() };
     let line = "without `ordinals` in the experimental option, everything that depends on it is off";
-    assert_eq!(rules::fallbacks(&composition, &info), [line]);
-    assert_eq!(rules::fallbacks(&composition, &Info { features: Features::ORDINALS, ..info }), [""; 0]);
-    assert_eq!(rules::possible_fall_backs(&composition).last().unwrap(), line);
+    assert_eq!(requirements::fallbacks(&composition, &info), [line]);
+    assert_eq!(requirements::fallbacks(&composition, &Info { features: Features::ORDINALS, ..info }), [""; 0]);
+    assert_eq!(requirements::possible_fall_backs(&composition).last().unwrap(), line);
 }
 
 /// The state of a connection whose peer has agreed to nothing.
@@ -362,7 +364,7 @@ fn alone() -> Info {
 #[test]
 fn each_unmet_need_is_reported_with_what_happens_instead() {
     let composition = particular(LimitedTransmit::Off {});
-    let lines = rules::fallbacks(&composition, &Info { sack: false, timestamps: false, ..alone() });
+    let lines = requirements::fallbacks(&composition, &Info { sack: false, timestamps: false, ..alone() });
     assert_eq!(
         lines,
         [
@@ -370,5 +372,5 @@ fn each_unmet_need_is_reported_with_what_happens_instead() {
             "without timestamps, it guesses"
         ]
     );
-    assert_eq!(rules::fallbacks(&composition, &Info { sack: true, timestamps: true, ..alone() }), [""; 0]);
+    assert_eq!(requirements::fallbacks(&composition, &Info { sack: true, timestamps: true, ..alone() }), [""; 0]);
 }

@@ -107,7 +107,7 @@ const {constant}: Variant = Variant {{
     aliases: &[],
     summary: \"sack that waits for more duplicate ACKs\",
     source: \"Author 2000, section 2\",
-    side: crate::variant::Side::Sender,
+    side: crate::variant::ChangedEnd::Sender,
     peer_needs: \"SACK\",
     status: crate::variant::Status::Untested,
     page: &crate::pages::{page},

@@ -7,8 +7,8 @@ use reknit_compare::columns::{self, Kind};
 use reknit_compare::path_report::{Listed, PathReport};
 use reknit_compare::schema::{self, fields};
 use reknit_compare::{
-    Best, Comparison, Completions, Count, Cuts, Estimate, GroupSummary, Measured, Packets, Replay, ReplayCheck,
-    ReplayedPath, Retransmissions, Row, RunSummary, Series,
+    Best, Comparison, Completions, Count, Cuts, Estimate, GroupSummary, Packets, Replay, ReplayCheck, ReplayedPath,
+    Retransmissions, Row, RunMeasurements, RunSummary, Series,
 };
 use reknit_trace::{
     Analysis, BothEnds, CaptureReport, ClockReport, Cost, DelayReport, DensityReport, DirectionReport, FlowReport,
@@ -47,7 +47,7 @@ fn schema_of(name: &str) -> Option<Value> {
         "Cuts" => schema::of::<Cuts>(),
         "GroupSummary" => schema::of::<GroupSummary>(),
         "Completions" => schema::of::<Completions>(),
-        "Measured" => schema::of::<Measured>(),
+        "RunMeasurements" => schema::of::<RunMeasurements>(),
         "Analysis" => schema::of::<Analysis>(),
         "DirectionReport" => schema::of::<DirectionReport>(),
         "Verdicts" => schema::of::<Verdicts>(),

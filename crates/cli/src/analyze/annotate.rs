@@ -5,7 +5,7 @@ use std::fs::File;
 use std::io::{self, BufWriter};
 use std::path::Path;
 
-use reknit_trace::{Analysis, Event, Events, Frame, Side, Verdict};
+use reknit_trace::{Analysis, Event, Events, Frame, PathPart, Verdict};
 use reknit_units::Instant;
 use reknit_wire::{Capture, Interface};
 
@@ -84,8 +84,8 @@ impl Copy {
 /// What Wireshark shows.
 fn comment(event: &Event) -> String {
     let text = match event.verdict {
-        Verdict::Lost if event.side == Side::After => "lost".to_owned(),
-        Verdict::Lost if event.side == Side::Here => {
+        Verdict::Lost if event.side == PathPart::Downstream => "lost".to_owned(),
+        Verdict::Lost if event.side == PathPart::AtCapturePoint => {
             "lost after it was captured: it did not reach the receiver's TCP; look at the host".to_owned()
         }
         Verdict::Lost => "replaces a lost packet".to_owned(),
@@ -93,7 +93,7 @@ fn comment(event: &Event) -> String {
         Verdict::Reordered { packets, late } => {
             format!("late, not lost: overtaken by {packets} packets, {} ms late", number(late.as_secs_f64() * 1e3))
         }
-        Verdict::Duplicated if event.side == Side::After => "the network duplicated this packet".to_owned(),
+        Verdict::Duplicated if event.side == PathPart::Downstream => "the network duplicated this packet".to_owned(),
         Verdict::Duplicated => "a duplicate made by the network".to_owned(),
         Verdict::Spurious(why) => format!("spurious retransmission {}: the data was not lost", why.text()),
         Verdict::Unknown(reason) => format!("cannot tell what happened: {}", reason.text()),

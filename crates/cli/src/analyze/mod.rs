@@ -11,8 +11,8 @@ use std::path::{Path, PathBuf};
 
 use clap::ValueEnum;
 use reknit_trace::{
-    Analysis, Analyzer, DirectionReport, Event, Events, Filter, Frame, Frames, Journeys, MeasuredPath, Network,
-    Options, Place, Time,
+    Analysis, Analyzer, CapturePoint, DirectionReport, Event, Events, Filter, Frame, Frames, MeasuredPath, Network,
+    Options, Time, Transits,
 };
 use reknit_units::Rate;
 
@@ -92,12 +92,12 @@ pub(crate) enum At {
     Receiver,
 }
 
-impl From<At> for Place {
-    fn from(at: At) -> Place {
+impl From<At> for CapturePoint {
+    fn from(at: At) -> CapturePoint {
         match at {
-            At::Sender => Place::Sender,
-            At::Middle => Place::Middle,
-            At::Receiver => Place::Receiver,
+            At::Sender => CapturePoint::Sender,
+            At::Middle => CapturePoint::Middle,
+            At::Receiver => CapturePoint::Receiver,
         }
     }
 }
@@ -198,7 +198,7 @@ fn check(args: &Args) -> Result<(), Failure> {
 
 fn options(args: &Args) -> Options {
     let (journeys, filter) = (args.path.is_some(), args.filter());
-    Options { at: args.at.map(Place::from), journeys, filter, ..Options::default() }
+    Options { at: args.at.map(CapturePoint::from), journeys, filter, ..Options::default() }
 }
 
 /// Reads one capture. The journeys of packets are kept if `options` ask for them.
@@ -206,7 +206,7 @@ pub(crate) fn read(
     file: &Path,
     options: &Options,
     observer: &mut dyn FnMut(&Event),
-) -> Result<(Analysis, Journeys), Failure> {
+) -> Result<(Analysis, Transits), Failure> {
     let reader: Box<dyn Read> =
         if file.as_os_str() == "-" { Box::new(io::stdin().lock()) } else { Box::new(open(file)?) };
     let mut analyzer = Analyzer::new(*options);
@@ -259,7 +259,7 @@ pub(crate) fn keep_stream(analysis: &mut Analysis, stream: Option<u32>) -> Resul
 /// The path of the worst direction.
 pub(crate) fn measured_path<'a>(
     analysis: &'a Analysis,
-    journeys: &Journeys,
+    journeys: &Transits,
     rate: Option<Rate>,
 ) -> Result<(&'a DirectionReport, MeasuredPath), Failure> {
     let file = &analysis.file;

@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use reknit_config::visible;
-use reknit_trace::{Analysis, Confidence, Cost, DirectionReport, Incident, IncidentReport, Place, Verdicts};
+use reknit_trace::{Analysis, CapturePoint, Confidence, Cost, DirectionReport, Incident, IncidentReport, Verdicts};
 
 use crate::output::{how_many, number, per_cent, whole};
 use crate::table::{self, Align, Column, Screen};
@@ -88,7 +88,7 @@ fn what(worst: &DirectionReport) -> String {
 
 /// False if there are no acknowledgments, and the packets may still be lost after they were captured.
 fn shows_arrivals(worst: &DirectionReport) -> bool {
-    worst.acknowledged_bytes > 0 || worst.captured_at == Place::Receiver
+    worst.acknowledged_bytes > 0 || worst.captured_at == CapturePoint::Receiver
 }
 
 fn happened(worst: &DirectionReport) -> String {
@@ -236,9 +236,9 @@ pub(crate) fn estimated(cost: &Cost) -> String {
 
 fn sure(worst: &DirectionReport) -> String {
     let place = match worst.captured_at {
-        Place::Sender => "at the sender",
-        Place::Middle => "between the ends",
-        Place::Receiver => "at the receiver",
+        CapturePoint::Sender => "at the sender",
+        CapturePoint::Middle => "between the ends",
+        CapturePoint::Receiver => "at the receiver",
     };
     let how = match worst.confidence {
         Confidence::Given => "as given",
@@ -254,11 +254,11 @@ fn sure(worst: &DirectionReport) -> String {
     format!("captured {place} ({how}); a verdict on {} of {}", per_cent(told), how_many(all, "event"))
 }
 
-fn place(place: Place) -> &'static str {
+fn place(place: CapturePoint) -> &'static str {
     match place {
-        Place::Sender => "sender",
-        Place::Middle => "middle",
-        Place::Receiver => "receiver",
+        CapturePoint::Sender => "sender",
+        CapturePoint::Middle => "middle",
+        CapturePoint::Receiver => "receiver",
     }
 }
 

@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use clap::ValueEnum;
 use reknit_compare::names;
 use reknit_config::file_error;
-use reknit_host::emulate::{self, EmulateError, Listener, Outside, Reading, Report, Spec, Stages};
+use reknit_host::emulate::{self, EmulateError, Listener, Reading, Report, Spec, Stages, Uplink};
 use reknit_path::Direction;
 use reknit_units::Duration;
 
@@ -101,9 +101,9 @@ pub(crate) fn run(args: &Args) -> Result<u8, Failure> {
         command: args.command.clone(),
         server: args.server.clone(),
         outside: args.outside.map(|way| match way {
-            Way::Nat => Outside::Nat,
-            Way::Relay => Outside::Relay,
-            Way::None => Outside::Nothing,
+            Way::Nat => Uplink::Nat,
+            Way::Relay => Uplink::Relay,
+            Way::None => Uplink::Nothing,
         }),
         capture: args.pcap.clone(),
         capture_outside: args.pcap_outside.clone(),

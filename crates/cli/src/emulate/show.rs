@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use reknit_host::emulate::{Counts, Outside, Reading, Ready, Report};
+use reknit_host::emulate::{Counts, Reading, Ready, Report, Uplink};
 use reknit_units::Duration;
 use serde::Serialize;
 
@@ -15,12 +15,12 @@ const WAYS: [&str; 2] = ["up", "down"];
 pub(super) fn ready(label: &str, ready: Ready) -> String {
     let Ready { inner, outer, outside, server, shell } = ready;
     let beyond = match outside {
-        Outside::Nat => format!("this machine is {outer}"),
-        Outside::Relay if server => {
+        Uplink::Nat => format!("this machine is {outer}"),
+        Uplink::Relay if server => {
             format!("the server's address is {outer}; connections to other addresses are relayed")
         }
-        Outside::Relay => format!("this machine is {outer}; connections to other addresses are relayed"),
-        Outside::Nothing => format!("the server's address is {outer}; no other address can be reached"),
+        Uplink::Relay => format!("this machine is {outer}; connections to other addresses are relayed"),
+        Uplink::Nothing => format!("the server's address is {outer}; no other address can be reached"),
     };
     let end = if shell { "; `exit` ends the emulation" } else { "" };
     format!("{label}: the command's address is {inner}, {beyond}{end}")

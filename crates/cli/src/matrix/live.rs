@@ -5,7 +5,7 @@ use std::sync::{Mutex, PoisonError};
 
 use reknit_compare::{Matrix, MatrixRun, MatrixStore, NamedVariant};
 use reknit_host::testbed::Payload;
-use reknit_host::{KernelTcp, Opener, Spec, Tcp, TestbedError};
+use reknit_host::{Initiator, KernelTcp, Spec, Tcp, TestbedError};
 
 use super::Args;
 use crate::{Failure, output};
@@ -106,7 +106,7 @@ fn spec(matrix: &Matrix, job: &Job<'_>) -> Spec {
         tcp: matrix.tcp(job.path).clone(),
         sender: job.sender.clone(),
         receiver: Tcp::Kernel(KernelTcp { congestion_control: "cubic".to_owned(), settings: Vec::new() }),
-        opener: Opener::Sender,
+        opener: Initiator::Sender,
         payload: Payload::Endless,
         duration: matrix.duration(),
         ipv6: false,

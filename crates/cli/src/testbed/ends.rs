@@ -3,7 +3,7 @@
 use reknit_compare::{Location, NamedVariant, named_variant};
 use reknit_host::{Tcp, TcpError};
 use reknit_variants::algorithm::SeamAlgorithm;
-use reknit_variants::{Custom, rules};
+use reknit_variants::{Custom, requirements};
 
 use super::Args;
 use crate::{Failure, output};
@@ -72,7 +72,7 @@ fn whole_names(pieces: &[String]) -> Vec<String> {
 pub(super) fn warn_if_both_ends_delay(pairs: &[(Tcp, Tcp)]) {
     for (sender, receiver) in pairs {
         if let (Tcp::Engine(_, at_sender), Tcp::Engine(_, at_receiver)) = (sender, receiver)
-            && let Some(warning) = rules::between(at_sender, at_receiver)
+            && let Some(warning) = requirements::between(at_sender, at_receiver)
         {
             output::note(format_args!("warning: {sender} to {receiver}: {warning}"));
         }

@@ -8,7 +8,7 @@ mod show;
 use std::path::{Path, PathBuf};
 
 use reknit_compare::warnings;
-use reknit_host::{Opener, Spec, Tcp};
+use reknit_host::{Initiator, Spec, Tcp};
 use reknit_units::{Bytes, Duration};
 
 use self::report::{Report, Transfer};
@@ -114,7 +114,7 @@ fn spec(args: &Args, live: &TransferSetup, pairs: &[(Tcp, Tcp)], (sender, receiv
         tcp: live.tcp.clone(),
         sender: sender.clone(),
         receiver: receiver.clone(),
-        opener: if args.receiver_opens { Opener::Receiver } else { Opener::Sender },
+        opener: if args.receiver_opens { Initiator::Receiver } else { Initiator::Sender },
         payload: live.payload.clone(),
         duration: live.duration,
         ipv6: args.ipv6,

@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 
-use reknit_trace::{Place, Watcher};
+use reknit_trace::{CapturePoint, Watcher};
 use reknit_units::Duration;
 
 use crate::analyze::At;
@@ -72,7 +72,7 @@ pub(super) fn locked(shared: &Shared) -> MutexGuard<'_, State> {
 pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     let name = args.source.display().to_string();
     let source = source::open(&args.source).map_err(Failure::Failed)?;
-    let watcher = Watcher::new(args.at.map(Place::from));
+    let watcher = Watcher::new(args.at.map(CapturePoint::from));
     let shared: Shared = Arc::new(Mutex::new(State { watcher, ..State::default() }));
     if let Some(address) = args.metrics {
         let bound = metrics::serve(address, &shared)

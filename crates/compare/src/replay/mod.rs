@@ -10,7 +10,7 @@ pub use check::{CLOSE, Count, ReplayCheck, SenderCheck};
 use check::{MIN_DRAWS, MORE_DRAWS, Measures};
 use reknit_config::Location;
 use reknit_sim::{MAX_SEEDS, PathSource, Plan};
-use reknit_trace::{DirectionReport, Incident, MeasuredPath, Place};
+use reknit_trace::{CapturePoint, DirectionReport, Incident, MeasuredPath};
 use reknit_units::Duration;
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -76,7 +76,7 @@ pub struct Replay {
     /// Its receiver.
     pub to: String,
     /// Where the packets were captured.
-    pub captured_at: Place,
+    pub captured_at: CapturePoint,
     /// Whether the replay reproduces what was captured.
     pub check: ReplayCheck,
     /// The path as measured.

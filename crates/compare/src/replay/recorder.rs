@@ -1,7 +1,7 @@
 //! A simulated connection, captured at one of its ends and analysed as the packets pass.
 
 use reknit_sim::{Datagram, Role, TraceEvent, Tracer};
-use reknit_trace::{Analysis, Analyzer, Frame, Options, Place};
+use reknit_trace::{Analysis, Analyzer, CapturePoint, Frame, Options};
 use reknit_units::Instant;
 use reknit_wire::{Endpoints, encode_headers_for_offload};
 
@@ -20,10 +20,10 @@ pub(super) struct Recorder {
 
 impl Recorder {
     /// A capture at this place; between the ends, at the sender.
-    pub(super) fn at(place: Place) -> Recorder {
+    pub(super) fn at(place: CapturePoint) -> Recorder {
         let (side, place) = match place {
-            Place::Receiver => (Role::Receiver, Place::Receiver),
-            Place::Sender | Place::Middle => (Role::Sender, Place::Sender),
+            CapturePoint::Receiver => (Role::Receiver, CapturePoint::Receiver),
+            CapturePoint::Sender | CapturePoint::Middle => (Role::Sender, CapturePoint::Sender),
         };
         let analyzer = Analyzer::new(Options { at: Some(place), ..Options::default() });
         Recorder { side, analyzer, number: 0, packet: Vec::new() }

@@ -9,9 +9,9 @@ use nix::sys::socket::{MsgFlags, recv};
 use reknit_units::{Duration, Instant};
 use tun_rs::SyncDevice;
 
+use super::direction::EmulatedDirection;
 use super::meter::Counts;
 use super::relay::Relay;
-use super::way::EmulatedDirection;
 use crate::capture::CaptureFile;
 use crate::clock::{Clock, TimeSource};
 use crate::punctuality::Lateness;
@@ -181,14 +181,14 @@ impl Bridge {
         let mut packet = self.spare.pop().unwrap_or_else(|| Vec::with_capacity(PACKET));
         packet.clear();
         packet.extend_from_slice(&self.buffer[..n]);
-        let (way, capture) = match bound {
+        let (direction, capture) = match bound {
             LinkDirection::Up => (&mut self.up, &mut self.captures[0]),
             LinkDirection::Down => (&mut self.down, &mut self.captures[1]),
         };
         if let Some(capture) = capture {
             capture.packet(now, &packet)?;
         }
-        way.enter(now, packet);
+        direction.enter(now, packet);
         Ok(())
     }
 
@@ -197,11 +197,11 @@ impl Bridge {
         let mut busy = false;
         loop {
             let now = self.clock.now();
-            let (way, capture) = match bound {
+            let (direction, capture) = match bound {
                 LinkDirection::Up => (&mut self.up, &mut self.captures[1]),
                 LinkDirection::Down => (&mut self.down, &mut self.captures[0]),
             };
-            let Some((due, carried)) = way.leave(now) else { return Ok(busy) };
+            let Some((due, carried)) = direction.leave(now) else { return Ok(busy) };
             busy = true;
             self.lateness.note(due, now);
             if let Some(capture) = capture {
@@ -233,9 +233,9 @@ impl Bridge {
     /// Determines what happens to the packets that are still in transit. Called at the end.
     pub(super) fn settle(&mut self) {
         let end = Instant::from_nanos(u64::MAX - 1);
-        for way in [&mut self.up, &mut self.down] {
-            if way.record.is_some() {
-                while way.leave(end).is_some() {}
+        for direction in [&mut self.up, &mut self.down] {
+            if direction.record.is_some() {
+                while direction.leave(end).is_some() {}
             }
         }
     }

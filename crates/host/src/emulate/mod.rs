@@ -19,6 +19,7 @@
 mod bridge;
 mod children;
 mod connections;
+mod direction;
 mod ends;
 pub(crate) mod leftovers;
 mod meter;
@@ -30,7 +31,6 @@ mod record;
 mod relay;
 mod session;
 mod shell;
-mod way;
 
 use std::ffi::OsString;
 use std::fs::File;
@@ -44,6 +44,8 @@ use reknit_units::{Duration, Instant};
 use tun_rs::SyncDevice;
 
 use self::bridge::Bridge;
+use self::direction::EmulatedDirection;
+pub use self::direction::Stages;
 use self::ends::{InnerNamespace, OuterNamespace};
 use self::leftovers::{CleanupGuard, Instance};
 pub use self::meter::Counts;
@@ -53,8 +55,6 @@ pub use self::record::PathRecording;
 use self::relay::{Gateway, Relay, Scope};
 pub use self::session::Reading;
 use self::session::{Session, Signals};
-use self::way::EmulatedDirection;
-pub use self::way::Stages;
 use crate::capture::CaptureFile;
 use crate::clock::Clock;
 use crate::namespace::TUN;
@@ -66,7 +66,7 @@ const NEEDED: [u32; 2] = [12, 21];
 
 /// The uplink at the outer end of the path.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Outside {
+pub enum Uplink {
     /// NAT: this machine forwards packets and translates their addresses. Needs root.
     Nat,
     /// The outer end is a separate namespace. This process relays traffic that is not for its server.
@@ -91,7 +91,7 @@ pub struct Spec {
     /// A command for a shell at the outer end.
     pub server: Option<OsString>,
     /// The uplink of the outer end. Without it: `Nat` if that is available and there is no server, else `Relay`.
-    pub outside: Option<Outside>,
+    pub outside: Option<Uplink>,
     /// Capture file of the inner end.
     pub capture: Option<PathBuf>,
     /// Capture file of the outer end.
@@ -118,7 +118,7 @@ pub struct Ready {
     /// The address of the outer end: of this machine, or of the server.
     pub outer: Ipv4Addr,
     /// The uplink.
-    pub outside: Outside,
+    pub outside: Uplink,
     /// A server runs at the outer end.
     pub server: bool,
     /// A shell was started instead of a command.
@@ -288,9 +288,9 @@ fn open(option: &'static str, file: Option<&Path>, clock: Clock) -> Result<Optio
 }
 
 /// The uplink if the user does not choose one.
-fn outside(spec: &Spec, privileged: bool, note: &mut dyn FnMut(String)) -> Result<Outside, EmulateError> {
+fn outside(spec: &Spec, privileged: bool, note: &mut dyn FnMut(String)) -> Result<Uplink, EmulateError> {
     match spec.outside {
-        Some(Outside::Nat) if !privileged => return Err(EmulateError::NeedsRoot),
+        Some(Uplink::Nat) if !privileged => return Err(EmulateError::NeedsRoot),
         Some(outside) => return Ok(outside),
         None => {}
     }
@@ -300,9 +300,9 @@ fn outside(spec: &Spec, privileged: bool, note: &mut dyn FnMut(String)) -> Resul
             let why = if privileged { "neither nft nor iptables is installed" } else { "not running as root" };
             note(format!("{why}, so connections to the outside are relayed (docs/guide/emulate.md#without-root)"));
         }
-        return Ok(Outside::Relay);
+        return Ok(Uplink::Relay);
     }
-    Ok(Outside::Nat)
+    Ok(Uplink::Nat)
 }
 
 /// Everything around the bridge.
@@ -317,21 +317,21 @@ struct Setup {
 }
 
 impl Setup {
-    fn new(outside: Outside, has_server: bool) -> Result<Setup, EmulateError> {
+    fn new(outside: Uplink, has_server: bool) -> Result<Setup, EmulateError> {
         let instance = Instance::current();
         // Networks and names of devices are chosen one after the other.
-        let lock = if outside == Outside::Nat { Some(leftovers::lock().map_err(set_up("/run/reknit"))?) } else { None };
+        let lock = if outside == Uplink::Nat { Some(leftovers::lock().map_err(set_up("/run/reknit"))?) } else { None };
         let subnet = Subnet::choose().map_err(set_up("a network"))?;
-        let names = Names::new(subnet, outside == Outside::Nat);
+        let names = Names::new(subnet, outside == Uplink::Nat);
         let gateway = Gateway {
             address: subnet.outer(),
-            resolver: names.resolver.filter(|_| outside != Outside::Nothing),
-            loopback: outside == Outside::Relay && !has_server,
+            resolver: names.resolver.filter(|_| outside != Uplink::Nothing),
+            loopback: outside == Uplink::Relay && !has_server,
         };
-        let v6 = outside == Outside::Nat && nat::reaches_v6();
+        let v6 = outside == Uplink::Nat && nat::reaches_v6();
         let (inner, inner_device) =
             InnerNamespace::start(subnet, names, v6).map_err(set_up("a network namespace with a TUN device"))?;
-        if outside == Outside::Nat {
+        if outside == Uplink::Nat {
             let outer_device = namespaces::outer_device(subnet).map_err(set_up("a TUN device"))?;
             let name = outer_device.name().map_err(set_up("a TUN device"))?;
             let undo = nat::set_up(instance, subnet, &name, v6).map_err(set_up("address translation"))?;
@@ -341,11 +341,11 @@ impl Setup {
             return Ok(Setup { subnet, inner, inner_device, outer_device, relay, _undo: Some(undo) });
         }
         let (accepted, to_connect) = channel();
-        let (outer, outer_device) = OuterNamespace::start(subnet, outside == Outside::Relay, accepted)
+        let (outer, outer_device) = OuterNamespace::start(subnet, outside == Uplink::Relay, accepted)
             .map_err(set_up("a second network namespace with a TUN device"))?;
         connections::connect_all(to_connect, move |destination| gateway.target(destination))
             .map_err(set_up("a relay"))?;
-        let scope = if outside == Outside::Relay { Scope::Everything(outer) } else { Scope::Nothing(outer) };
+        let scope = if outside == Uplink::Relay { Scope::Everything(outer) } else { Scope::Nothing(outer) };
         let relay = Relay::new(gateway, scope).map_err(set_up("a relay"))?;
         Ok(Setup { subnet, inner, inner_device, outer_device, relay: Some(relay), _undo: None })
     }

@@ -54,7 +54,7 @@ const CLIENT_PORT: u16 = 40_077;
 
 /// Which end opens the connection.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub enum Opener {
+pub enum Initiator {
     /// The end that sends data.
     #[default]
     Sender,
@@ -74,7 +74,7 @@ pub struct Spec {
     /// The end that receives data.
     pub receiver: Tcp,
     /// Which end opens the connection.
-    pub opener: Opener,
+    pub opener: Initiator,
     /// The data to send.
     pub payload: Payload,
     /// Length of the transfer, or its time limit.
@@ -175,7 +175,7 @@ fn make_end(
     ready: mpsc::Sender<Infallible>,
     go: mpsc::Receiver<Infallible>,
 ) -> Result<TestHost, TestbedError> {
-    let opens = is_sender == (spec.opener == Opener::Sender);
+    let opens = is_sender == (spec.opener == Initiator::Sender);
     let [sender, receiver] = addresses(spec.ipv6);
     let (local, remote) = if is_sender { (sender, receiver) } else { (receiver, sender) };
     let (local_port, remote_port) = if opens { (CLIENT_PORT, SERVER_PORT) } else { (SERVER_PORT, CLIENT_PORT) };

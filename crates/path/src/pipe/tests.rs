@@ -142,8 +142,8 @@ impl Packet for Told {
         7
     }
 
-    fn notice(&self) -> Option<Notice> {
-        Some(Notice { flow: 7, number: self.0, dropped: self.1 })
+    fn notice(&self) -> Option<DropNotice> {
+        Some(DropNotice { flow: 7, number: self.0, dropped: self.1 })
     }
 
     fn set_dropped(&mut self, dropped: DropRange) {

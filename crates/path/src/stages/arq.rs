@@ -72,7 +72,7 @@ impl Stage for Persistent {
             exit = exit.max(self.last);
             self.last = exit;
         }
-        StageOutcome::Exit(exit)
+        StageOutcome::Departure(exit)
     }
 
     fn reorders(&self) -> bool {

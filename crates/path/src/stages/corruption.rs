@@ -45,7 +45,7 @@ struct Corrupting {
 impl Stage for Corrupting {
     fn on_packet(&mut self, at: Instant, item: StagePacket, exits: &mut Departures) -> StageOutcome {
         if !self.selection.chance(self.spec.probability.get()) {
-            return StageOutcome::Exit(at);
+            return StageOutcome::Departure(at);
         }
         exits.push(at, item);
         exits.damage(self.bits.bits());

@@ -52,9 +52,9 @@ impl Stage for Delayed {
     fn on_packet(&mut self, at: Instant, _item: StagePacket, _exits: &mut Departures) -> StageOutcome {
         if self.selection.chance(self.spec.probability.get()) {
             self.held_up += 1;
-            StageOutcome::Exit(at + self.spec.extra.draw(&mut self.length))
+            StageOutcome::Departure(at + self.spec.extra.draw(&mut self.length))
         } else {
-            StageOutcome::Exit(at)
+            StageOutcome::Departure(at)
         }
     }
 

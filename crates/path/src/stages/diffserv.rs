@@ -125,7 +125,7 @@ impl Stage for Marking {
         self.serve_others(at);
         let queue = if self.is_in_profile(at, item.size) { &mut self.priority } else { &mut self.best_effort };
         match queue.pass(at, item.size) {
-            Ok(exit) => StageOutcome::Exit(exit),
+            Ok(exit) => StageOutcome::Departure(exit),
             Err(drop) => StageOutcome::Drop(drop),
         }
     }

@@ -109,7 +109,7 @@ impl Stage for Displaced {
             return StageOutcome::Listed;
         }
         if self.held.is_empty() && exits.is_empty() {
-            return StageOutcome::Exit(at);
+            return StageOutcome::Departure(at);
         }
         exits.push(at, item);
         for held in &mut self.held {

@@ -49,7 +49,7 @@ struct Duplicated {
 impl Stage for Duplicated {
     fn on_packet(&mut self, at: Instant, item: StagePacket, exits: &mut Departures) -> StageOutcome {
         if !self.selection.chance(self.spec.probability.get()) {
-            return StageOutcome::Exit(at);
+            return StageOutcome::Departure(at);
         }
         exits.push(at, item);
         exits.push_copy(at + self.spec.extra.draw(&mut self.length), item);

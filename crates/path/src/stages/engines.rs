@@ -84,7 +84,7 @@ impl Stage for Pool {
         let service = service.draw(&mut self.times);
         let idlest = self.free_at.iter_mut().min().expect("there is an engine");
         *idlest = at.max(*idlest) + service;
-        StageOutcome::Exit(*idlest)
+        StageOutcome::Departure(*idlest)
     }
 
     fn reorders(&self) -> bool {

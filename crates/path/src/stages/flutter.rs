@@ -83,7 +83,7 @@ impl Stage for Fluttering {
             self.next_change = self.next_change + interval;
             self.delay = self.draw();
         }
-        StageOutcome::Exit(at + self.delay)
+        StageOutcome::Departure(at + self.delay)
     }
 
     fn reorders(&self) -> bool {

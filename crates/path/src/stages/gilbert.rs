@@ -61,6 +61,6 @@ impl Stage for Bursty {
         let leaves = if self.bad { self.spec.to_good } else { self.spec.to_bad };
         self.bad ^= self.steps.chance(leaves.get());
         let loss = if self.bad { self.spec.loss_bad } else { self.spec.loss_good };
-        if self.losses.chance(loss.get()) { StageOutcome::Drop(DropReason::Lost) } else { StageOutcome::Exit(at) }
+        if self.losses.chance(loss.get()) { StageOutcome::Drop(DropReason::Lost) } else { StageOutcome::Departure(at) }
     }
 }

@@ -204,7 +204,7 @@ impl Server {
 impl Stage for Server {
     fn on_packet(&mut self, at: Instant, item: StagePacket, _exits: &mut Departures) -> StageOutcome {
         match self.pass(at, item.size) {
-            Ok(exit) => StageOutcome::Exit(exit),
+            Ok(exit) => StageOutcome::Departure(exit),
             Err(drop) => StageOutcome::Drop(drop),
         }
     }

@@ -72,7 +72,7 @@ impl Stage for Lossy {
         if scripted || (probability > 0.0 && self.chance.chance(probability)) {
             StageOutcome::Drop(DropReason::Lost)
         } else {
-            StageOutcome::Exit(at)
+            StageOutcome::Departure(at)
         }
     }
 }

@@ -102,7 +102,7 @@ impl Stage for Pausing {
             return StageOutcome::Listed;
         }
         if self.backlog.is_empty() && exits.is_empty() {
-            return StageOutcome::Exit(at);
+            return StageOutcome::Departure(at);
         }
         exits.push(at, item);
         if !self.backlog.is_empty() {

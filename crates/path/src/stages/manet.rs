@@ -107,7 +107,11 @@ impl Roaming {
 impl Stage for Roaming {
     fn on_packet(&mut self, at: Instant, _item: StagePacket, _exits: &mut Departures) -> StageOutcome {
         self.catch_up(at);
-        if at < self.outage_until { StageOutcome::Drop(DropReason::Lost) } else { StageOutcome::Exit(at + self.delay) }
+        if at < self.outage_until {
+            StageOutcome::Drop(DropReason::Lost)
+        } else {
+            StageOutcome::Departure(at + self.delay)
+        }
     }
 
     fn reorders(&self) -> bool {

@@ -95,7 +95,7 @@ pub enum DropReason {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum StageOutcome {
     /// It leaves at this time, and nothing else does.
-    Exit(Instant),
+    Departure(Instant),
     /// It is dropped.
     Drop(DropReason),
     /// See the [`Departures`], which may be empty.
@@ -105,11 +105,11 @@ pub enum StageOutcome {
 /// Packets that leave a stage, in the order in which they leave.
 #[derive(Debug, Default)]
 pub struct Departures {
-    pub(crate) exits: Vec<(Instant, Exit)>,
+    pub(crate) exits: Vec<(Instant, Departure)>,
 }
 
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Exit {
+pub(crate) struct Departure {
     pub(crate) item: StagePacket,
     /// A copy of the item leaves, not the item itself.
     pub(crate) copy: bool,
@@ -125,12 +125,12 @@ impl Departures {
 
     /// `item` leaves at `at`.
     pub fn push(&mut self, at: Instant, item: StagePacket) {
-        self.exits.push((at, Exit { item, copy: false, flip: None }));
+        self.exits.push((at, Departure { item, copy: false, flip: None }));
     }
 
     /// A copy of `item` leaves at `at`.
     pub fn push_copy(&mut self, at: Instant, item: StagePacket) {
-        self.exits.push((at, Exit { item, copy: true, flip: None }));
+        self.exits.push((at, Departure { item, copy: true, flip: None }));
     }
 
     /// The last item that was pushed leaves with a flipped bit: number `bit`, modulo the number of bits.

@@ -251,7 +251,7 @@ impl Stage for Parallel {
             return StageOutcome::Drop(DropReason::Lost);
         }
         match lane.server.pass(at, item.size) {
-            Ok(exit) => StageOutcome::Exit(next_tick(exit, self.tick)),
+            Ok(exit) => StageOutcome::Departure(next_tick(exit, self.tick)),
             Err(drop) => StageOutcome::Drop(drop),
         }
     }

@@ -371,7 +371,7 @@ impl Stage for Queue {
         self.queued.push(Reverse(exit));
         let damage = self.damage();
         if (!copied || lost) && damage.is_none() {
-            return StageOutcome::Exit(exit);
+            return StageOutcome::Departure(exit);
         }
         exits.push(exit, item);
         if let Some(bit) = damage {

@@ -85,6 +85,6 @@ impl Stage for Interrupted {
             self.until = at + self.spec.down.draw(&mut self.times);
             return StageOutcome::Drop(DropReason::Lost);
         }
-        if at < self.until { StageOutcome::Drop(DropReason::Lost) } else { StageOutcome::Exit(at) }
+        if at < self.until { StageOutcome::Drop(DropReason::Lost) } else { StageOutcome::Departure(at) }
     }
 }

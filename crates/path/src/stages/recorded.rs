@@ -144,10 +144,10 @@ impl Recorded {
         let Some(delay) = recorded else { return StageOutcome::Drop(DropReason::Lost) };
         let exit = at + delay;
         if !self.keep_order {
-            return StageOutcome::Exit(exit);
+            return StageOutcome::Departure(exit);
         }
         *last_exit = exit.max(*last_exit);
-        StageOutcome::Exit(*last_exit)
+        StageOutcome::Departure(*last_exit)
     }
 }
 
@@ -240,7 +240,7 @@ mod tests {
         let fate = |i| {
             let at = Instant::ZERO + interval * i;
             match stage.on_packet(at, item, &mut exits) {
-                StageOutcome::Exit(exit) => (interval * i, Some(exit.since(at))),
+                StageOutcome::Departure(exit) => (interval * i, Some(exit.since(at))),
                 _ => (interval * i, None),
             }
         };

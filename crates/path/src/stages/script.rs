@@ -168,13 +168,13 @@ impl Stage for Scripted {
     ) -> StageOutcome {
         self.seen += 1;
         let rule = self.script.rules.iter().find(|rule| rule.fits(at, self.seen, label));
-        let Some(Rule { action, by, to, .. }) = rule else { return StageOutcome::Exit(at) };
+        let Some(Rule { action, by, to, .. }) = rule else { return StageOutcome::Departure(at) };
         let by = by.unwrap_or(Duration::ZERO);
         self.delayed += u64::from(matches!(action, Action::Delay | Action::Hold));
         match action {
             Action::Drop => StageOutcome::Drop(DropReason::Lost),
-            Action::Delay => StageOutcome::Exit(at + by),
-            Action::Hold => StageOutcome::Exit(Instant::ZERO + to.unwrap_or(Duration::ZERO)),
+            Action::Delay => StageOutcome::Departure(at + by),
+            Action::Hold => StageOutcome::Departure(Instant::ZERO + to.unwrap_or(Duration::ZERO)),
             Action::Duplicate => {
                 exits.push(at, item);
                 exits.push_copy(at + by, item);

@@ -63,10 +63,10 @@ impl Stage for Cache {
             self.evicted_at = self.found_at + self.spec.eviction.draw(&mut self.lives);
         }
         if self.found_at <= at {
-            return StageOutcome::Exit(at);
+            return StageOutcome::Departure(at);
         }
         self.slow_free_at = self.slow_free_at.max(self.found_at) + self.spec.service;
-        StageOutcome::Exit(self.slow_free_at)
+        StageOutcome::Departure(self.slow_free_at)
     }
 
     fn reorders(&self) -> bool {

@@ -58,7 +58,7 @@ impl Stage for Stalling {
             exit = exit + self.spec.length.draw(&mut self.lengths);
         }
         self.free_at = exit;
-        StageOutcome::Exit(exit)
+        StageOutcome::Departure(exit)
     }
 
     fn delayed(&self) -> u64 {

@@ -137,7 +137,7 @@ impl Stage for Bundle {
     fn on_packet(&mut self, at: Instant, item: StagePacket, _exits: &mut Departures) -> StageOutcome {
         self.serve_others(at);
         match self.choose().pass(at, item.size) {
-            Ok(exit) => StageOutcome::Exit(exit),
+            Ok(exit) => StageOutcome::Departure(exit),
             Err(drop) => StageOutcome::Drop(drop),
         }
     }

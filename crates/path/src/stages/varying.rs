@@ -118,7 +118,7 @@ impl Stage for Changing {
     fn on_packet(&mut self, at: Instant, item: StagePacket, _exits: &mut Departures) -> StageOutcome {
         let pace = &mut self.pace;
         match self.server.pass_served(at, item.size, |start| pace.serve(start, item.size)) {
-            Ok(exit) => StageOutcome::Exit(exit),
+            Ok(exit) => StageOutcome::Departure(exit),
             Err(drop) => StageOutcome::Drop(drop),
         }
     }

@@ -125,6 +125,6 @@ impl Stage for Chain {
                 None => return StageOutcome::Drop(DropReason::Lost),
             }
         }
-        StageOutcome::Exit(now)
+        StageOutcome::Departure(now)
     }
 }

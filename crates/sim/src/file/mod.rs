@@ -15,7 +15,7 @@ use toml::{Table, Value};
 
 pub(crate) use self::workloads::{EmptyTable, Files, Requests, Transfer};
 use self::workloads::{KINDS, no_time, workload, workload_share};
-use crate::liar::Lie;
+use crate::liar::Misbehavior;
 use crate::plan::{Group, PathSource, Plan, WorkloadShare};
 
 /// The most flows of a group.
@@ -197,7 +197,7 @@ pub(crate) struct Flows {
     #[schemars(with = "BTreeMap<String, serde_json::Value>")]
     tcp: Table,
     /// What the receivers lie about, to get more than their share (docs/design/security.md); by default nothing.
-    lie: Option<Lie>,
+    lie: Option<Misbehavior>,
     /// What each flow transfers.
     #[schemars(with = "Option<serde_json::Value>")]
     workload: Option<Value>,

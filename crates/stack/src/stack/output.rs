@@ -5,7 +5,7 @@ use reknit_wire::encode_with;
 
 use super::Stack;
 use crate::answers::Transmit;
-use crate::sockets::{AHEAD, Turn};
+use crate::sockets::{AHEAD, Dequeued};
 use crate::table::Slot;
 
 impl Stack {
@@ -17,12 +17,12 @@ impl Stack {
         }
         loop {
             match self.sockets.poll(now, payload) {
-                Turn::Segment(transmit) => {
+                Dequeued::Segment(transmit) => {
                     self.counters.segments_out += 1;
                     return Some(transmit);
                 }
-                Turn::Over(index) => self.settle(now, index),
-                Turn::Nobody => return None,
+                Dequeued::Over(index) => self.settle(now, index),
+                Dequeued::Nobody => return None,
             }
         }
     }

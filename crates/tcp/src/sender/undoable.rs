@@ -23,7 +23,7 @@ struct UndoableReduction {
 
 /// The window without a reduction that was spurious.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) struct Withdrawal {
+pub(super) struct UndoneReduction {
     pub(super) window: Window,
     /// The window before the last remaining reduction, as it would have been without the spurious one; none if no later
     /// reduction remains.
@@ -46,7 +46,7 @@ impl UndoableReductions {
 
     /// The window `current` without the reduction for `hole`; none if that reduction is not open. Called by `undo_earlier` (step 7)
     /// and, for the verdicts of the loss detector, by `Sender::withdraw` (step 8).
-    pub(super) fn withdraw(&mut self, hole: SegId, current: Window) -> Option<Withdrawal> {
+    pub(super) fn withdraw(&mut self, hole: SegId, current: Window) -> Option<UndoneReduction> {
         let i = self.open.iter().position(|open| open.hole == hole)?;
         let mut window = self.open.remove(i).before;
         let mut before_last = None;
@@ -59,7 +59,7 @@ impl UndoableReductions {
             before_last = Some(later.before);
         }
         let window = Window { cwnd: window.cwnd.max(current.cwnd), ssthresh: window.ssthresh.max(current.ssthresh) };
-        Some(Withdrawal { window, before_last })
+        Some(UndoneReduction { window, before_last })
     }
 
     /// The last reduction is no longer open if it was made for `hole`. Called by `respond_to_spurious` (step 7).
@@ -102,14 +102,14 @@ mod tests {
     #[test]
     fn undoing_the_last_reduction_restores_its_window() {
         let withdrawal = twice_halved().withdraw(SegId(2), window(310, 300)).unwrap();
-        assert_eq!(withdrawal, Withdrawal { window: window(600, 500), before_last: None });
+        assert_eq!(withdrawal, UndoneReduction { window: window(600, 500), before_last: None });
     }
 
     #[test]
     fn undoing_an_earlier_reduction_restores_its_factor() {
         let mut reductions = twice_halved();
         let withdrawal = reductions.withdraw(SegId(1), window(310, 300)).unwrap();
-        assert_eq!(withdrawal, Withdrawal { window: window(500, 500), before_last: Some(window(1000, 2000)) });
+        assert_eq!(withdrawal, UndoneReduction { window: window(500, 500), before_last: Some(window(1000, 2000)) });
         assert_eq!(reductions.withdraw(SegId(1), window(500, 500)), None);
         assert_eq!(reductions.withdraw(SegId(2), window(500, 500)).unwrap().window, window(1000, 2000));
     }

@@ -6,7 +6,7 @@ mod text;
 
 use schemars::JsonSchema;
 
-use crate::{DirectionReport, Incident, Place, Reason, Verdicts};
+use crate::{CapturePoint, DirectionReport, Incident, UnknownReason, Verdicts};
 pub use replayed::{Change, Remedy, Replayed};
 
 /// Advice. `Display` writes the text that JSON has.
@@ -88,7 +88,7 @@ pub enum Advice {
     /// Capture at the other end.
     CaptureAt {
         /// Which end.
-        place: Place,
+        place: CapturePoint,
         /// This one has the handshake.
         has_handshake: bool,
     },
@@ -204,8 +204,8 @@ pub(crate) fn advice(report: &DirectionReport, speed: Option<Vec<Advice>>) -> Ve
         advice.push(Advice::FindCopies);
     }
     if is_unknown(report) {
-        let is_sender = report.captured_at == Place::Sender;
-        let place = if is_sender { Place::Receiver } else { Place::Sender };
+        let is_sender = report.captured_at == CapturePoint::Sender;
+        let place = if is_sender { CapturePoint::Receiver } else { CapturePoint::Sender };
         advice.push(Advice::CaptureAt { place, has_handshake: report.options.sack.is_some() });
     }
     advice.shrink_to_fit();
@@ -231,7 +231,7 @@ impl DirectionReport {
     fn loses_in_host(&self) -> bool {
         const MOSTLY: u64 = 20;
         let verdicts = &self.verdicts;
-        let unacknowledged = verdicts.reasons.get(&Reason::NotAcknowledged).copied().unwrap_or(0);
+        let unacknowledged = verdicts.reasons.get(&UnknownReason::NotAcknowledged).copied().unwrap_or(0);
         (verdicts.lost_in_host + unacknowledged) * MOSTLY > verdicts.lost + verdicts.spurious
     }
 

@@ -5,7 +5,7 @@ use std::fmt;
 use serde::{Serialize, Serializer};
 
 use super::{Advice, Change, Gain};
-use crate::Place;
+use crate::CapturePoint;
 
 impl fmt::Display for Advice {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -43,7 +43,7 @@ impl fmt::Display for Advice {
             Advice::CaptureAt { place, has_handshake } => write!(
                 f,
                 "some events could not be decided: also capture at the {}{}",
-                if place == Place::Sender { "sender" } else { "receiver" },
+                if place == CapturePoint::Sender { "sender" } else { "receiver" },
                 if has_handshake { "" } else { ", including the handshake" }
             ),
             other => f.write_str(other.fixed()),

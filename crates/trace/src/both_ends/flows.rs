@@ -117,12 +117,12 @@ pub(super) struct Sent {
     pub(super) at: u64,
     pub(super) size: u32,
     pub(super) len: u32,
-    pub(super) fate: Fate,
+    pub(super) fate: Delivery,
 }
 
 /// What became of it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Fate {
+pub(super) enum Delivery {
     /// It passed the other point: its index in that capture, and the delay in nanoseconds.
     Arrived {
         number: u32,
@@ -164,10 +164,10 @@ pub(super) fn flows(captures: &[Captured; 2], pairs: &Pairs, sides: &Sides, cloc
             if sides.near(near, passage.flow) != near || pairs.copies[near][number] {
                 continue;
             }
-            let fate = matches[near][number].map_or(Fate::Lost, |other| {
+            let fate = matches[near][number].map_or(Delivery::Lost, |other| {
                 let arrived = &at_far.passages[other as usize];
                 names[arrived.flow as usize].get_or_insert(passage.flow);
-                Fate::Arrived { number: other, delay: clock.delay(passage.at, arrived.at, near) }
+                Delivery::Arrived { number: other, delay: clock.delay(passage.at, arrived.at, near) }
             });
             by_flow[passage.flow as usize].push(Sent { at: passage.at, size: passage.size, len: passage.len, fate });
         }
@@ -184,7 +184,7 @@ pub(super) fn flows(captures: &[Captured; 2], pairs: &Pairs, sides: &Sides, cloc
             }
         }
         for ((flow, mut sent), (copies, unsent)) in at_near.flows.iter().zip(by_flow).zip(extra) {
-            if sent.iter().any(|sent| matches!(sent.fate, Fate::Arrived { .. })) {
+            if sent.iter().any(|sent| matches!(sent.fate, Delivery::Arrived { .. })) {
                 uncover(&mut sent, at_far, clock, near);
                 flows.push(Flow { ends: flow.ends, near, sent, copies, unsent });
             }
@@ -198,16 +198,16 @@ pub(super) fn flows(captures: &[Captured; 2], pairs: &Pairs, sides: &Sides, cloc
 fn uncover(sent: &mut [Sent], at_far: &Captured, clock: &Clock, near: usize) {
     let delays = || {
         sent.iter().filter_map(|sent| match sent.fate {
-            Fate::Arrived { delay, .. } => Some(delay),
+            Delivery::Arrived { delay, .. } => Some(delay),
             _ => None,
         })
     };
     let (least, most) = (delays().min().unwrap_or(0), delays().max().unwrap_or(0));
     let (began, ended) = at_far.span.unwrap_or_default();
-    for sent in sent.iter_mut().filter(|sent| sent.fate == Fate::Lost) {
+    for sent in sent.iter_mut().filter(|sent| sent.fate == Delivery::Lost) {
         let at = clock.on_other(sent.at, near);
         if at.saturating_add_signed(least) < began || at.saturating_add_signed(most) > ended {
-            sent.fate = Fate::Unknown;
+            sent.fate = Delivery::Unknown;
         }
     }
 }

@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::clock::{Clock, ClockReport};
-use super::flows::{Fate, Flow};
+use super::flows::{Delivery, Flow};
 use super::passage::{Captured, MAX_ON_WIRE, Passage};
 use crate::measured::{self, Limits, Measured};
 use crate::packet::{Endpoint, protocol_name};
@@ -172,11 +172,11 @@ impl FlowReport {
         let (mut runs, mut run) = (LogHistogram::default(), 0);
         for sent in &flow.sent {
             match sent.fate {
-                Fate::Arrived { delay, .. } => delays.push(delay),
-                Fate::Lost => lost += 1,
-                Fate::Unknown => unknown += 1,
+                Delivery::Arrived { delay, .. } => delays.push(delay),
+                Delivery::Lost => lost += 1,
+                Delivery::Unknown => unknown += 1,
             }
-            if sent.fate == Fate::Lost {
+            if sent.fate == Delivery::Lost {
                 run += 1;
             } else if run > 0 {
                 runs.add(std::mem::take(&mut run));
@@ -216,7 +216,7 @@ impl FlowReport {
 fn order(flow: &Flow, at_far: &Captured) -> (u64, ReorderingReport) {
     let mut arrivals: Vec<(u32, u64)> = Vec::new();
     for (sent, number) in flow.sent.iter().zip(1..) {
-        if let Fate::Arrived { number: other, .. } = sent.fate {
+        if let Delivery::Arrived { number: other, .. } = sent.fate {
             arrivals.push((other, number));
         }
     }
@@ -267,10 +267,10 @@ impl Flow {
         };
         let first = self.sent.first().map_or(0, |sent| sent.at);
         let nanos = |at: u64| at.wrapping_sub(first).cast_signed();
-        let known = self.sent.iter().filter(|sent| sent.fate != Fate::Unknown);
+        let known = self.sent.iter().filter(|sent| sent.fate != Delivery::Unknown);
         let packets = known.map(|sent| {
             let arrived = match sent.fate {
-                Fate::Arrived { delay, .. } => Some(nanos(sent.at).saturating_add(delay.max(0))),
+                Delivery::Arrived { delay, .. } => Some(nanos(sent.at).saturating_add(delay.max(0))),
                 _ => None,
             };
             measured::known(nanos(sent.at), arrived, sent.size, if sent.len > 0 { sent.len } else { sent.size })

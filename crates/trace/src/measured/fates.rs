@@ -9,7 +9,7 @@ use std::ops::Range;
 use reknit_units::Duration;
 
 use super::link::Passed;
-use super::{Fate, Nanos, PathPacket, outages};
+use super::{DelayAfterBottleneck, Nanos, PathPacket, outages};
 
 /// The fastest of this many packets on either side shows the delay of the path.
 const NEIGHBOURS: usize = 8;
@@ -26,14 +26,14 @@ pub(super) struct PostBottleneck {
     /// The times during which all packets were lost: start and end.
     pub(super) outages: Vec<(Duration, Duration)>,
     /// The fates of the packets outside of outages.
-    pub(super) fates: Vec<Fate>,
+    pub(super) fates: Vec<DelayAfterBottleneck>,
     /// Packets that were late.
     pub(super) late: u64,
 }
 
 /// A packet after the link.
 #[derive(Clone, Copy, Debug)]
-struct Rest {
+struct AfterLink {
     at: Nanos,
     /// The time it took from the link, beyond the shortest such time; none: lost.
     extra: Option<Nanos>,
@@ -43,7 +43,7 @@ struct Rest {
     discarded_from: Option<Nanos>,
 }
 
-impl Rest {
+impl AfterLink {
     /// A packet that was sent later arrived before it.
     fn is_overtaken(&self) -> bool {
         self.extra.is_some_and(|extra| extra > self.extra_in_order)
@@ -104,7 +104,7 @@ pub(super) fn behind(
         let is_overtaken = reorders && packet.is_overtaken();
         late += u64::from(is_overtaken);
         let own = |extra| if is_overtaken { span(extra - delay) } else { Duration::ZERO };
-        fates.push(Fate { at, late: packet.extra.map(own) });
+        fates.push(DelayAfterBottleneck { at, late: packet.extra.map(own) });
         let discarded_from = packet.discarded_from.filter(|_| packet.extra.is_none());
         discarded.push(discarded_from.map(|from| span(from - delay)));
     }
@@ -122,7 +122,7 @@ pub(super) fn behind(
 
 /// The packets that the receiver discarded because they were late, rather than lost: how late the nearest packet was that
 /// was as late as this.
-fn late_instead(fates: &[Fate], discarded: &[Option<Duration>]) -> Vec<(usize, Duration)> {
+fn late_instead(fates: &[DelayAfterBottleneck], discarded: &[Option<Duration>]) -> Vec<(usize, Duration)> {
     let near = |i: usize, least: Duration| {
         let is_late = |late: &Duration| !late.is_zero() && *late >= least;
         let at = |place: Option<usize>| place.and_then(|place| fates.get(place)?.late).filter(is_late);
@@ -132,22 +132,22 @@ fn late_instead(fates: &[Fate], discarded: &[Option<Duration>]) -> Vec<(usize, D
     discarded.filter_map(|(i, least)| Some((i, near(i, least)?))).collect()
 }
 
-fn rest(packets: &[PathPacket], passed: &Passed, outages: &[Range<usize>]) -> Vec<Rest> {
+fn rest(packets: &[PathPacket], passed: &Passed, outages: &[Range<usize>]) -> Vec<AfterLink> {
     let is_up = outages::outside(packets, outages);
     let (mut earliest, mut earliest_again) = (Nanos::MAX, Nanos::MAX);
     let mut rest = Vec::with_capacity(packets.len());
     for ((packet, left), is_up) in packets.iter().zip(&passed.left).zip(is_up).rev() {
         // Which transmission arrived is not sure for retransmissions, so what they overtake is not late.
-        let arrived_first = packet.arrived.filter(|_| !packet.is_again);
+        let arrived_first = packet.arrived.filter(|_| !packet.is_retransmission);
         earliest = earliest.min(arrived_first.unwrap_or(Nanos::MAX));
         if let Some(at) = left.filter(|_| packet.is_known() && is_up) {
             let extra = packet.arrived.map(|arrived| arrived - at - passed.transit);
             let extra_in_order = earliest.saturating_sub(at).saturating_sub(passed.transit);
             let has_passed = packet.may_be_discarded && earliest_again < Nanos::MAX;
             let discarded_from = has_passed.then(|| earliest_again - at - passed.transit);
-            rest.push(Rest { at, extra, extra_in_order, discarded_from });
+            rest.push(AfterLink { at, extra, extra_in_order, discarded_from });
         }
-        if packet.is_again {
+        if packet.is_retransmission {
             earliest_again = earliest_again.min(packet.arrived.unwrap_or(Nanos::MAX));
         }
     }
@@ -208,7 +208,7 @@ mod tests {
         let of = |i: Nanos| travelled(i * MS, Some(i * MS + if i % 2 == 1 { 50 * MS } else { 20 * MS }));
         let mut packets: Vec<PathPacket> = (0..100).map(of).collect();
         packets[51] = PathPacket { may_be_discarded: true, ..travelled(51 * MS, None) };
-        packets[56] = PathPacket { is_again: true, ..of(56) };
+        packets[56] = PathPacket { is_retransmission: true, ..of(56) };
         let fate = |packets: &[PathPacket]| {
             let left = packets.iter().map(|packet| Some(packet.sent)).collect();
             let passed = Passed { left, longest_wait: 0, overflows: false, transit: 20 * MS };

@@ -5,7 +5,7 @@ use std::fmt::Write;
 use reknit_units::Duration;
 
 use super::{Limits, MeasuredPath};
-use crate::{DirectionReport, Place};
+use crate::{CapturePoint, DirectionReport};
 
 /// Values on a line.
 const PER_LINE: usize = 12;
@@ -119,9 +119,9 @@ pub(crate) fn tcp(segment: u64, sack: Option<bool>, timestamps: Option<bool>, li
 /// The direction that the path was measured from.
 pub(super) fn source(direction: &DirectionReport) -> String {
     let place = match direction.captured_at {
-        Place::Sender => "at the sender",
-        Place::Middle => "between the ends",
-        Place::Receiver => "at the receiver",
+        CapturePoint::Sender => "at the sender",
+        CapturePoint::Middle => "between the ends",
+        CapturePoint::Receiver => "at the receiver",
     };
     format!("a capture {place}, stream {}, {} to {}", direction.stream, direction.from, direction.to)
 }

@@ -22,7 +22,7 @@ pub(super) fn receive_window(direction: &DirectionReport) -> Option<u32> {
 
 /// The most packets in flight, if the sender's buffer limits them. Only a capture at the sender shows that.
 pub(super) fn flight(packets: &[PathPacket], round_trip: Nanos) -> Option<u64> {
-    let again = packets.iter().filter(|packet| packet.is_again || packet.is_lost).count();
+    let again = packets.iter().filter(|packet| packet.is_retransmission || packet.is_lost).count();
     if again as f64 > FEW * packets.len() as f64 || round_trip <= 0 {
         return None;
     }

@@ -42,7 +42,7 @@ struct Link {
 impl Link {
     fn new(packets: &[PathPacket], rate: f64) -> Link {
         let shortest = |packet: &PathPacket| Some(packet.arrived? - packet.sent - time(packet, rate));
-        let once = packets.iter().filter(|packet| !packet.is_again);
+        let once = packets.iter().filter(|packet| !packet.is_retransmission);
         let transit = once.filter_map(shortest).min().unwrap_or_default();
         Link { rate, transit, free_at: packets[0].sent }
     }
@@ -53,7 +53,7 @@ impl Link {
 
     fn pass(&mut self, packet: &PathPacket) -> Nanos {
         let leaves = self.free_at.max(packet.sent) + time(packet, self.rate);
-        let arrived = packet.arrived.filter(|_| !packet.is_again);
+        let arrived = packet.arrived.filter(|_| !packet.is_retransmission);
         self.free_at = arrived.map_or(leaves, |arrived| leaves.min(arrived - self.transit));
         self.free_at
     }

@@ -16,8 +16,8 @@ mod rate;
 pub(crate) use file::tcp;
 use reknit_units::{Duration, Instant, Rate};
 
-use crate::journey::{Departure, Outcome};
-use crate::{DirectionReport, Journey, Place};
+use crate::journey::{Departure, PacketFate};
+use crate::{CapturePoint, DirectionReport, Transit};
 
 /// Nanoseconds since the capture's first time, or on the sender's clock; differences may be negative, because the two ends'
 /// clocks differ.
@@ -46,7 +46,7 @@ pub(crate) struct PathPacket {
     arrived: Option<Nanos>,
     is_lost: bool,
     /// A retransmission. It is less certain which transmission of its data arrived.
-    is_again: bool,
+    is_retransmission: bool,
     /// It looks lost at the sender, but has a timestamp: the receiver may have discarded it (PAWS).
     may_be_discarded: bool,
     /// When its data arrived, in this packet or in another.
@@ -65,7 +65,7 @@ impl PathPacket {
 
 /// What happened to a packet after the bottleneck.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-struct Fate {
+struct DelayAfterBottleneck {
     /// When it left the part of the path that is the same for all packets, since the beginning.
     at: Duration,
     /// How late it was; none: lost.
@@ -109,7 +109,7 @@ pub struct MeasuredPath {
     delays: Vec<(Duration, Duration)>,
     /// The times during which all packets were lost: start and end.
     outages: Vec<(Duration, Duration)>,
-    fates: Vec<Fate>,
+    fates: Vec<DelayAfterBottleneck>,
     /// The `[tcp]` table of a path file.
     tcp: String,
     /// The direction that the path was measured from.
@@ -121,7 +121,7 @@ impl MeasuredPath {
     ///
     /// # Errors
     /// If the capture does not have the round trip, or too few packets.
-    pub fn new(direction: &DirectionReport, journeys: &[Journey], rate: Option<Rate>) -> Result<MeasuredPath, String> {
+    pub fn new(direction: &DirectionReport, journeys: &[Transit], rate: Option<Rate>) -> Result<MeasuredPath, String> {
         let Some(round_trip) = &direction.round_trip else {
             return Err(format!(
                 "stream {} has no RTT sample; capture both directions of the connection",
@@ -130,7 +130,7 @@ impl MeasuredPath {
         };
         let round_trip = Duration::from_secs_f64(round_trip.least_ms / 1e3).min(LONGEST_SPAN);
         let packets = travelled(direction, journeys);
-        let is_sender = direction.captured_at == Place::Sender;
+        let is_sender = direction.captured_at == CapturePoint::Sender;
         let nanos = round_trip.as_nanos().cast_signed();
         let limits = Limits {
             receive_window: limits::receive_window(direction),
@@ -240,7 +240,7 @@ pub(crate) fn known(sent: i64, arrived: Option<i64>, size: u32, len: u32) -> Pat
     let is_lost = arrived.is_none();
     let (sent, arrived) = (sent.clamp(-LONGEST, LONGEST), arrived.map(|at| at.clamp(-LONGEST, LONGEST)));
     let settled = arrived.unwrap_or(sent);
-    PathPacket { sent, arrived, is_lost, is_again: false, may_be_discarded: false, settled, size, len }
+    PathPacket { sent, arrived, is_lost, is_retransmission: false, may_be_discarded: false, settled, size, len }
 }
 
 impl MeasuredPath {
@@ -253,7 +253,7 @@ impl MeasuredPath {
 }
 
 /// What the bottleneck of `direction` carries by the journeys of some packets, Mbit/s of data; none if they do not show it.
-pub(crate) fn bottleneck(direction: &DirectionReport, journeys: &[Journey]) -> Option<f64> {
+pub(crate) fn bottleneck(direction: &DirectionReport, journeys: &[Transit]) -> Option<f64> {
     let packets = travelled(direction, journeys);
     let size = packets.iter().map(|packet| packet.size).max()?;
     let headers = HEADERS + if direction.options.timestamps == Some(false) { 0 } else { TIMESTAMPS };
@@ -263,7 +263,7 @@ pub(crate) fn bottleneck(direction: &DirectionReport, journeys: &[Journey]) -> O
 }
 
 /// The packets in the order in which they were sent; segments that the host combines are taken apart.
-fn travelled(direction: &DirectionReport, journeys: &[Journey]) -> Vec<PathPacket> {
+fn travelled(direction: &DirectionReport, journeys: &[Transit]) -> Vec<PathPacket> {
     let has_timestamps = direction.options.timestamps != Some(false);
     let headers = HEADERS + if has_timestamps { TIMESTAMPS } else { 0 };
     let segment = (direction.segment() as u32).max(1);
@@ -271,7 +271,7 @@ fn travelled(direction: &DirectionReport, journeys: &[Journey]) -> Vec<PathPacke
     let departures = departures(journeys, clock);
     let mut packets = Vec::with_capacity(journeys.len());
     for (journey, sent) in journeys.iter().zip(departures) {
-        let is_lost = journey.outcome == Outcome::Lost;
+        let is_lost = journey.outcome == PacketFate::Lost;
         let mut left = journey.len;
         while left > 0 {
             let len = left.min(segment);
@@ -280,7 +280,7 @@ fn travelled(direction: &DirectionReport, journeys: &[Journey]) -> Vec<PathPacke
                 sent,
                 arrived: arrival(journey).map(|at| clock.nanos(at)),
                 is_lost,
-                is_again: journey.is_again,
+                is_retransmission: journey.is_retransmission,
                 may_be_discarded: is_lost && has_timestamps && matches!(journey.sent, Departure::At(_)),
                 settled: clock.nanos(journey.settled),
                 size: len + headers,
@@ -293,10 +293,10 @@ fn travelled(direction: &DirectionReport, journeys: &[Journey]) -> Vec<PathPacke
     packets
 }
 
-fn arrival(journey: &Journey) -> Option<Instant> {
+fn arrival(journey: &Transit) -> Option<Instant> {
     match journey.outcome {
-        Outcome::Arrived(at) => Some(at),
-        Outcome::Lost | Outcome::Unknown => None,
+        PacketFate::Arrived(at) => Some(at),
+        PacketFate::Lost | PacketFate::Unknown => None,
     }
 }
 
@@ -307,7 +307,7 @@ struct Clock {
 }
 
 impl Clock {
-    fn of(journeys: &[Journey]) -> Clock {
+    fn of(journeys: &[Transit]) -> Clock {
         Clock { first: journeys.iter().map(|journey| journey.settled).min().unwrap_or_default() }
     }
 
@@ -319,7 +319,7 @@ impl Clock {
 
 /// When each packet was sent. Timestamps count ticks of the sender's clock; without them, an original was sent before all
 /// later ones arrived.
-fn departures(journeys: &[Journey], clock: Clock) -> Vec<Nanos> {
+fn departures(journeys: &[Transit], clock: Clock) -> Vec<Nanos> {
     let tick = tick(journeys, clock).unwrap_or(1e6);
     let first_stamp = journeys.iter().find_map(|journey| match journey.sent {
         Departure::Stamp(stamp) => Some(stamp),
@@ -350,7 +350,7 @@ fn departures(journeys: &[Journey], clock: Clock) -> Vec<Nanos> {
 }
 
 /// Nanoseconds between two ticks of the sender's timestamps; close to a usual value, it is that value.
-fn tick(journeys: &[Journey], clock: Clock) -> Option<f64> {
+fn tick(journeys: &[Transit], clock: Clock) -> Option<f64> {
     const USUAL: [f64; 5] = [1e3, 1e6, 4e6, 1e7, 1e8];
     let stamps = || {
         journeys.iter().filter_map(|journey| match (journey.sent, arrival(journey)) {
@@ -368,7 +368,7 @@ fn tick(journeys: &[Journey], clock: Clock) -> Option<f64> {
 }
 
 /// The share of the time in which no data was in flight, if the capture shows it.
-fn idle(packets: &[PathPacket], journeys: &[Journey]) -> Option<f64> {
+fn idle(packets: &[PathPacket], journeys: &[Transit]) -> Option<f64> {
     matches!(journeys.first()?.sent, Departure::At(_)).then(|| {
         let (first, mut busy_until) = (packets[0].sent, packets[0].sent);
         let mut idle = 0;
@@ -390,7 +390,7 @@ mod tests {
             sent,
             arrived,
             is_lost: arrived.is_none(),
-            is_again: false,
+            is_retransmission: false,
             may_be_discarded: false,
             settled: 0,
             size: 1500,

@@ -1,8 +1,8 @@
 //! The layers of a frame, one inside the other, in any order: a tunnel may carry any layer. Called for each frame that `plain.rs`
 //! cannot read in one step.
 
-use super::layer::{Layer, Piece};
-use super::rest::Rest;
+use super::layer::{Fragment, Layer};
+use super::rest::Cursor;
 use super::{Packet, Skipped, ethernet, ip, link, ppp, tunnel, wlan};
 
 /// The most headers of a frame.
@@ -12,14 +12,14 @@ const MAX_LAYERS: usize = 32;
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Found<'a> {
     /// The payload of an IP packet, not a tunnel.
-    Packet(u8, Rest<'a>),
-    Piece(Piece, Rest<'a>),
+    Packet(u8, Cursor<'a>),
+    Fragment(Fragment, Cursor<'a>),
     /// Several frames of IEEE 802.11.
-    Amsdu(Rest<'a>),
+    Amsdu(Cursor<'a>),
 }
 
 /// Decapsulates a frame layer by layer. `into` gets the addresses and the other fields of the last IP header.
-pub(super) fn decapsulate<'a>(mut layer: Layer, mut rest: Rest<'a>, into: &mut Packet) -> Result<Found<'a>, Skipped> {
+pub(super) fn decapsulate<'a>(mut layer: Layer, mut rest: Cursor<'a>, into: &mut Packet) -> Result<Found<'a>, Skipped> {
     for _ in 0..MAX_LAYERS {
         (layer, rest) = match layer {
             Layer::Link(link) => link::read(link, rest)?,
@@ -35,7 +35,7 @@ pub(super) fn decapsulate<'a>(mut layer: Layer, mut rest: Rest<'a>, into: &mut P
                 Some(inside) => inside,
                 None => return Ok(Found::Packet(protocol, rest)),
             },
-            Layer::Piece(piece) => return Ok(Found::Piece(piece, rest)),
+            Layer::Fragment(piece) => return Ok(Found::Fragment(piece, rest)),
             Layer::Amsdu => return Ok(Found::Amsdu(rest)),
         };
     }

@@ -2,7 +2,7 @@
 
 use super::Skipped;
 use super::layer::{Layer, Next};
-use super::rest::{Rest, u16_at};
+use super::rest::{Cursor, u16_at};
 use super::{ip, tunnel};
 
 pub(super) const LEN: usize = 14;
@@ -21,7 +21,7 @@ const ISL_LEN: usize = 26;
 const MAX_LABELS: usize = 16;
 
 /// An Ethernet frame.
-pub(super) fn read(frame: Rest<'_>) -> Next<'_> {
+pub(super) fn read(frame: Cursor<'_>) -> Next<'_> {
     if ISL.iter().any(|isl| frame.bytes.starts_with(isl)) {
         return Ok((Layer::Ethernet, frame.after(ISL_LEN)?));
     }
@@ -34,7 +34,7 @@ const fn by_type_or_len(field: u16) -> Layer {
 }
 
 /// What follows an `EtherType`.
-pub(super) fn typed(ethertype: u16, rest: Rest<'_>) -> Next<'_> {
+pub(super) fn typed(ethertype: u16, rest: Cursor<'_>) -> Next<'_> {
     let next = |at, len| Ok((by_type_or_len(rest.u16(at)?), rest.after(len)?));
     match ethertype {
         IPV4 | IPV6 => Ok((Layer::Ip, rest)),
@@ -80,7 +80,7 @@ fn named(ethertype: u16) -> Skipped {
 }
 
 /// IEEE 802.1AE, if it does not encrypt.
-fn macsec(rest: Rest<'_>) -> Next<'_> {
+fn macsec(rest: Cursor<'_>) -> Next<'_> {
     const HAS_CHANNEL: u8 = 0x20;
     const IS_CHANGED: u8 = 0x0c;
     let flags = rest.u8(0)?;
@@ -92,7 +92,7 @@ fn macsec(rest: Rest<'_>) -> Next<'_> {
 }
 
 /// IEEE 802.2, perhaps with SNAP.
-pub(super) fn llc(rest: Rest<'_>) -> Next<'_> {
+pub(super) fn llc(rest: Cursor<'_>) -> Next<'_> {
     const SNAP: [u8; 3] = [0xaa, 0xaa, 0x03];
     const ETHERTYPES: [[u8; 3]; 2] = [[0; 3], [0, 0, 0xf8]];
     const CISCO: [u8; 3] = [0, 0, 0x0c];
@@ -119,7 +119,7 @@ pub(super) fn llc(rest: Rest<'_>) -> Next<'_> {
 }
 
 /// A stack of labels (RFC 3032). It does not say what it carries: IP, or Ethernet with or without a control word (RFC 4448).
-pub(super) fn mpls(mut rest: Rest<'_>) -> Next<'_> {
+pub(super) fn mpls(mut rest: Cursor<'_>) -> Next<'_> {
     const BOTTOM: u8 = 1;
     const CONTROL_WORD: usize = 4;
     for _ in 0..MAX_LABELS {
@@ -142,7 +142,7 @@ pub(super) fn mpls(mut rest: Rest<'_>) -> Next<'_> {
 }
 
 /// True if an Ethernet frame that can be read seems to begin at `at`.
-pub(super) fn is_likely(rest: Rest<'_>, at: usize) -> bool {
+pub(super) fn is_likely(rest: Cursor<'_>, at: usize) -> bool {
     let Some(frame) = rest.bytes.get(at..).filter(|frame| frame.len() > LEN) else { return false };
     let (ethertype, inside) = (u16_at(frame, 12), frame[LEN]);
     match ethertype {

@@ -1,8 +1,8 @@
 //! Reassembles fragments in bounded memory. Only the beginning of a packet is kept, with its headers, and which of the other
 //! bytes have passed.
 
-use super::layer::{Piece, Whole};
-use super::rest::Rest;
+use super::layer::{Fragment, Whole};
+use super::rest::Cursor;
 
 /// The most packets that are reassembled at a time.
 const MAX_PARTIAL: usize = 64;
@@ -48,7 +48,7 @@ pub(super) struct Reassembler {
 
 impl Reassembler {
     /// Adds a fragment that passes at `now`. Returns the packet if this was the last missing fragment.
-    pub(super) fn add(&mut self, piece: Piece, ends: [[u8; 16]; 2], rest: Rest<'_>, now: u64) -> Option<Complete> {
+    pub(super) fn add(&mut self, piece: Fragment, ends: [[u8; 16]; 2], rest: Cursor<'_>, now: u64) -> Option<Complete> {
         self.partial.retain(|partial| now.saturating_sub(partial.since) <= REASSEMBLY_TIMEOUT);
         let key = Key(ends[0], ends[1], piece.of, piece.id);
         let at = self.partial.iter().position(|partial| partial.key == key).unwrap_or_else(|| {
@@ -68,7 +68,7 @@ impl Reassembler {
 }
 
 impl Partial {
-    fn add(&mut self, piece: Piece, rest: Rest<'_>) {
+    fn add(&mut self, piece: Fragment, rest: Cursor<'_>) {
         let (from, to) = (piece.offset, piece.offset + rest.original_len);
         // A fragment may be captured twice. Of overlapping fragments at the same offset, the first counts.
         if to > MAX_BYTES || self.pieces.len() == MAX_PIECES || self.pieces.iter().any(|known| known.0 == from) {

@@ -1,7 +1,7 @@
 //! IPv4, and IPv6 with extension headers.
 
-use super::layer::{Layer, Next, Piece, Whole};
-use super::rest::{Rest, u16_at};
+use super::layer::{Fragment, Layer, Next, Whole};
+use super::rest::{Cursor, u16_at};
 use super::{Packet, Skipped, mapped};
 
 const HOP_BY_HOP: u8 = 0;
@@ -30,7 +30,7 @@ const MAX_EXTENSIONS: usize = 8;
 
 /// An IP packet.
 #[inline]
-pub(super) fn read<'a>(packet: Rest<'a>, into: &mut Packet) -> Next<'a> {
+pub(super) fn read<'a>(packet: Cursor<'a>, into: &mut Packet) -> Next<'a> {
     match packet.u8(0)? >> 4 {
         4 => ipv4(packet, into),
         6 => ipv6(packet, into),
@@ -39,7 +39,7 @@ pub(super) fn read<'a>(packet: Rest<'a>, into: &mut Packet) -> Next<'a> {
 }
 
 #[inline]
-fn ipv4<'a>(packet: Rest<'a>, into: &mut Packet) -> Next<'a> {
+fn ipv4<'a>(packet: Cursor<'a>, into: &mut Packet) -> Next<'a> {
     let header: [u8; IPV4_LEN] = packet.head(IPV4_LEN)?;
     let len = usize::from(header[0] & 0xf) * 4;
     let total = total_len(&header, packet.original_len);
@@ -81,7 +81,7 @@ pub(super) fn ipv4_fields(header: &[u8; IPV4_LEN], into: &mut Packet) {
     into.ttl = header[8];
 }
 
-fn ipv6<'a>(packet: Rest<'a>, into: &mut Packet) -> Next<'a> {
+fn ipv6<'a>(packet: Cursor<'a>, into: &mut Packet) -> Next<'a> {
     // Zero: a jumbogram, or a TSO packet.
     let payload = match packet.u16(4)? {
         0 => packet.original_len.saturating_sub(IPV6_LEN),
@@ -96,7 +96,7 @@ fn ipv6<'a>(packet: Rest<'a>, into: &mut Packet) -> Next<'a> {
 
 /// Skips extension headers. IPv4 has one of them, the authentication header.
 #[inline]
-pub(super) fn skip_extension_headers(mut protocol: u8, mut rest: Rest<'_>) -> Next<'_> {
+pub(super) fn skip_extension_headers(mut protocol: u8, mut rest: Cursor<'_>) -> Next<'_> {
     for _ in 0..MAX_EXTENSIONS {
         let len = match protocol {
             HOP_BY_HOP | ROUTING | DESTINATION | MOBILITY | HIP | SHIM6 => (usize::from(rest.u8(1)?) + 1) * 8,
@@ -123,17 +123,17 @@ const fn is_tunnel(protocol: u8) -> bool {
 }
 
 /// A fragment, if what it carries may be TCP.
-fn fragment((id, offset, is_last): (u32, usize, bool), protocol: u8, rest: Rest<'_>) -> Next<'_> {
+fn fragment((id, offset, is_last): (u32, usize, bool), protocol: u8, rest: Cursor<'_>) -> Next<'_> {
     let is_extension = matches!(protocol, HOP_BY_HOP | ROUTING | DESTINATION | AUTHENTICATION);
     if protocol != TCP && protocol != UDP && !is_extension && !is_tunnel(protocol) {
         return Err(Skipped::IpProtocol(protocol));
     }
-    Ok((Layer::Piece(Piece { id, of: Whole::Protocol(protocol), offset, is_last }), rest))
+    Ok((Layer::Fragment(Fragment { id, of: Whole::Protocol(protocol), offset, is_last }), rest))
 }
 
 /// True if the bytes look like an IP header: for IPv4 a plausible length and, without options, a checksum that is right or zero;
 /// for IPv6 a known next header. For tunnels that do not say what they carry.
-pub(super) fn is_likely(rest: Rest<'_>) -> bool {
+pub(super) fn is_likely(rest: Cursor<'_>) -> bool {
     match rest.bytes {
         [first, ..] if first >> 4 == 4 => rest.head::<IPV4_LEN>(IPV4_LEN).is_ok_and(|header| {
             let total = usize::from(u16_at(&header, 2));

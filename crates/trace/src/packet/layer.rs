@@ -1,7 +1,7 @@
 //! What the next header of a frame may be. The reader of each header returns it.
 
 use super::Skipped;
-use super::rest::Rest;
+use super::rest::Cursor;
 
 /// The type of the bytes that follow.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -24,12 +24,12 @@ pub(super) enum Layer {
     /// What an IP packet of this protocol carries.
     Protocol(u8),
     /// A part of a packet.
-    Piece(Piece),
+    Fragment(Fragment),
 }
 
 /// A fragment: its packet is identified by both addresses, what it carries, and `id`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) struct Piece {
+pub(super) struct Fragment {
     pub(super) id: u32,
     pub(super) of: Whole,
     /// Bytes of the packet before this fragment.
@@ -46,4 +46,4 @@ pub(super) enum Whole {
 }
 
 /// The layer after a header, or why it is not read.
-pub(super) type Next<'a> = Result<(Layer, Rest<'a>), Skipped>;
+pub(super) type Next<'a> = Result<(Layer, Cursor<'a>), Skipped>;

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::rest::Rest;
+use super::rest::Cursor;
 use super::udp::Flows;
 use super::{Packet, Skipped, ip, link};
 
@@ -31,7 +31,7 @@ impl SkippedCounts {
     }
 
     /// UDP that is not a tunnel. What it carries shows only in several packets of a flow.
-    pub(super) fn add_udp(&mut self, ends: &Packet, rest: Rest<'_>, packets: u64) {
+    pub(super) fn add_udp(&mut self, ends: &Packet, rest: Cursor<'_>, packets: u64) {
         self.udp.add(ends, rest, packets);
     }
 

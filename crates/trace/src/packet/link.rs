@@ -1,14 +1,14 @@
 //! Link layers by their number in the LINKTYPE registry of pcap.
 
 use super::layer::{Layer, Next};
-use super::rest::Rest;
+use super::rest::Cursor;
 use super::{Skipped, wlan};
 
 pub(super) const ETHERNET: u16 = 1;
 pub(super) const RAW: u16 = 101;
 
 /// A frame.
-pub(super) fn read(link: u16, frame: Rest<'_>) -> Next<'_> {
+pub(super) fn read(link: u16, frame: Cursor<'_>) -> Next<'_> {
     let inside = |layer, len| Ok((layer, frame.after(len)?));
     let typed = |at, len| cooked(frame.u16(at)?, frame.after(len)?);
     match link {
@@ -55,13 +55,13 @@ pub(super) fn read(link: u16, frame: Rest<'_>) -> Next<'_> {
 }
 
 /// A header of `len` bytes that names the link layer of what follows.
-fn by_header(frame: Rest<'_>, len: usize, link: u32) -> Next<'_> {
+fn by_header(frame: Cursor<'_>, len: usize, link: u32) -> Next<'_> {
     let link = u16::try_from(link).map_err(|_| Skipped::Malformed)?;
     Ok((Layer::Link(link), frame.after(len.max(8))?))
 }
 
 /// What Linux captures without link-layer headers, by the type of the device and the protocol.
-fn cooked_by(device: u16, protocol: u16, rest: Rest<'_>) -> Next<'_> {
+fn cooked_by(device: u16, protocol: u16, rest: Cursor<'_>) -> Next<'_> {
     match device {
         801 => Ok((Layer::Wlan, rest)),
         802 => wlan::prism(rest),
@@ -72,7 +72,7 @@ fn cooked_by(device: u16, protocol: u16, rest: Rest<'_>) -> Next<'_> {
 }
 
 /// What follows an `EtherType`, or a number below that Linux or an old driver writes instead of one.
-fn cooked(protocol: u16, rest: Rest<'_>) -> Next<'_> {
+fn cooked(protocol: u16, rest: Cursor<'_>) -> Next<'_> {
     match protocol {
         0 if matches!(rest.u8(0)? >> 4, 4 | 6) => Ok((Layer::Ip, rest)),
         4 => Ok((Layer::Llc, rest)),
@@ -82,21 +82,21 @@ fn cooked(protocol: u16, rest: Rest<'_>) -> Next<'_> {
 }
 
 /// PPP, or the HDLC of Cisco, on a serial line.
-fn serial(frame: Rest<'_>) -> Next<'_> {
+fn serial(frame: Cursor<'_>) -> Next<'_> {
     match frame.u8(0)? {
         0x0f | 0x8f => hdlc(frame),
         _ => Ok((Layer::Ppp, frame)),
     }
 }
 
-fn hdlc(frame: Rest<'_>) -> Next<'_> {
+fn hdlc(frame: Cursor<'_>) -> Next<'_> {
     match frame.u16(2)? {
         0x8035 => Err(Skipped::Protocol("Cisco SLARP")),
         ethertype => Ok((Layer::EtherType(ethertype), frame.after(4)?)),
     }
 }
 
-fn token_ring(frame: Rest<'_>) -> Next<'_> {
+fn token_ring(frame: Cursor<'_>) -> Next<'_> {
     const LLC: u8 = 0x40;
     const IS_ROUTED: u8 = 0x80;
     if frame.u8(1)? & 0xc0 != LLC {
@@ -106,7 +106,7 @@ fn token_ring(frame: Rest<'_>) -> Next<'_> {
     Ok((Layer::Llc, frame.after(14 + route)?))
 }
 
-fn fddi(frame: Rest<'_>) -> Next<'_> {
+fn fddi(frame: Cursor<'_>) -> Next<'_> {
     const LLC: u8 = 0x50;
     if frame.u8(0)? & 0xf0 != LLC {
         return Err(Skipped::Protocol("FDDI control"));
@@ -115,7 +115,7 @@ fn fddi(frame: Rest<'_>) -> Next<'_> {
 }
 
 /// RFC 2427, and what Cisco writes instead.
-fn frame_relay(frame: Rest<'_>) -> Next<'_> {
+fn frame_relay(frame: Cursor<'_>) -> Next<'_> {
     // The last byte of the address is odd.
     let len = frame.bytes.iter().take(4).position(|byte| byte & 1 == 1).map_or(2, |last| last + 1);
     let rest = frame.after(len)?;
@@ -129,7 +129,7 @@ fn frame_relay(frame: Rest<'_>) -> Next<'_> {
 }
 
 /// What routers of Juniper capture: a header, extensions, and Ethernet.
-fn juniper(frame: Rest<'_>) -> Next<'_> {
+fn juniper(frame: Cursor<'_>) -> Next<'_> {
     const MAGIC: [u8; 3] = [0x4d, 0x47, 0x43];
     const HAS_EXTENSIONS: u8 = 0x80;
     if frame.array(0)? != MAGIC {
@@ -140,7 +140,7 @@ fn juniper(frame: Rest<'_>) -> Next<'_> {
 }
 
 /// The log of the Linux firewall (NFLOG): attributes, one of which is the packet.
-fn nflog(frame: Rest<'_>) -> Next<'_> {
+fn nflog(frame: Cursor<'_>) -> Next<'_> {
     const MAX_ATTRIBUTES: usize = 32;
     const HEAD: usize = 4;
     const PAYLOAD: u16 = 9;

@@ -29,7 +29,7 @@ pub use left_out::LeftOut;
 use left_out::SkippedCounts;
 pub(crate) use left_out::protocol_name;
 pub(crate) use link::name as link_name;
-use rest::Rest;
+use rest::Cursor;
 use serde::{Deserialize, Serialize};
 pub use tcp::{Flags, Segment};
 
@@ -194,7 +194,7 @@ impl Reader {
 
     fn decapsulate<'a>(&mut self, frame: &Frame<'a>) -> Result<Found<'a>, Skipped> {
         self.now = frame.at.unwrap_or(self.now);
-        let rest = Rest { bytes: frame.bytes, original_len: frame.original_len };
+        let rest = Cursor { bytes: frame.bytes, original_len: frame.original_len };
         decapsulate(Layer::Link(frame.link), rest, &mut self.packet)
     }
 
@@ -208,13 +208,13 @@ impl Reader {
                 Err(skipped) => self.left_out.add(skipped, frames),
                 Ok(()) => {}
             },
-            Ok(Found::Piece(piece, rest)) => {
+            Ok(Found::Fragment(piece, rest)) => {
                 let ends = [self.packet.source.address, self.packet.destination.address];
                 let Some(complete) = self.fragments.add(piece, ends, rest, self.now) else {
                     return self.left_out.add(Skipped::Fragment, frames);
                 };
                 self.left_out.take_fragments(complete.pieces - 1);
-                let rest = Rest { bytes: &complete.head, original_len: complete.len };
+                let rest = Cursor { bytes: &complete.head, original_len: complete.len };
                 let whole = match piece.of {
                     Whole::Protocol(protocol) => ip::skip_extension_headers(protocol, rest),
                     Whole::Wlan => Ok((Layer::Wlan, rest)),
@@ -268,7 +268,7 @@ pub(crate) struct Datagram<'a> {
 }
 
 /// A function that gets the payload of an IP packet: its protocol, and the bytes after the IP header.
-type Each<'e> = dyn FnMut(&mut Packet, u8, Rest<'_>) -> Result<(), Skipped> + 'e;
+type Each<'e> = dyn FnMut(&mut Packet, u8, Cursor<'_>) -> Result<(), Skipped> + 'e;
 
 #[cfg(test)]
 mod tests;

@@ -2,13 +2,13 @@
 
 use super::Skipped;
 use super::layer::{Layer, Next};
-use super::rest::Rest;
+use super::rest::Cursor;
 
 const ADDRESS_AND_CONTROL: [u8; 2] = [0xff, 0x03];
 const BRIDGED_ETHERNET: u8 = 1;
 
 /// A PPP frame.
-pub(super) fn read(frame: Rest<'_>) -> Next<'_> {
+pub(super) fn read(frame: Cursor<'_>) -> Next<'_> {
     let frame = if frame.bytes.starts_with(&ADDRESS_AND_CONTROL) { frame.after(2)? } else { frame };
     // The last byte of a protocol number is odd, the others are even: a compressed one has only that byte.
     let first = frame.u8(0)?;
@@ -34,7 +34,7 @@ pub(super) fn read(frame: Rest<'_>) -> Next<'_> {
 }
 
 /// A frame of several links (RFC 1990), if it is not a fragment.
-fn multilink(rest: Rest<'_>) -> Next<'_> {
+fn multilink(rest: Cursor<'_>) -> Next<'_> {
     const WHOLE: u8 = 0xc0;
     if rest.u8(0)? & WHOLE != WHOLE {
         return Err(Skipped::Protocol("fragments of multilink PPP"));

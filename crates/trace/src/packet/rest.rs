@@ -4,25 +4,25 @@ use super::Skipped;
 
 /// The bytes from a header on.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Rest<'a> {
+pub(super) struct Cursor<'a> {
     pub(super) bytes: &'a [u8],
     /// Bytes on the wire.
     pub(super) original_len: usize,
 }
 
-impl<'a> Rest<'a> {
+impl<'a> Cursor<'a> {
     /// Without the first `n` bytes.
     #[inline]
-    pub(super) fn after(self, n: usize) -> Result<Rest<'a>, Skipped> {
+    pub(super) fn after(self, n: usize) -> Result<Cursor<'a>, Skipped> {
         let bytes = self.bytes.get(n..).ok_or(Skipped::TooShort)?;
-        Ok(Rest { bytes, original_len: self.original_len.saturating_sub(n) })
+        Ok(Cursor { bytes, original_len: self.original_len.saturating_sub(n) })
     }
 
     /// `n` bytes on the wire, by a length in a header. What follows is padding or a checksum; what is missing was not captured,
     /// even if the record does not say so: programs that slice packets write the length that they kept.
     #[inline]
-    pub(super) fn with_len(self, n: usize) -> Rest<'a> {
-        Rest { bytes: &self.bytes[..self.bytes.len().min(n)], original_len: n }
+    pub(super) fn with_len(self, n: usize) -> Cursor<'a> {
+        Cursor { bytes: &self.bytes[..self.bytes.len().min(n)], original_len: n }
     }
 
     #[inline]

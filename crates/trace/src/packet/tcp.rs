@@ -1,6 +1,6 @@
 //! The TCP header (RFC 9293 §3.1) with the options that show loss and reordering.
 
-use super::rest::{Rest, u16_at, u32_at};
+use super::rest::{Cursor, u16_at, u32_at};
 use super::{Packet, Skipped};
 
 pub(super) const LEN: usize = 20;
@@ -72,7 +72,7 @@ impl Segment {
 
 /// Reads the segment and the ports.
 #[inline]
-pub(super) fn read(rest: Rest<'_>, into: &mut Packet) -> Result<(), Skipped> {
+pub(super) fn read(rest: Cursor<'_>, into: &mut Packet) -> Result<(), Skipped> {
     let header: [u8; LEN] = rest.head(UP_TO_FLAGS)?;
     let header_len = header_len(&header);
     if header_len < LEN || header_len > rest.original_len {

@@ -2,17 +2,17 @@
 
 use super::Skipped;
 use super::ip::{ESP, ETHER_IP, GRE, MPLS};
-use super::layer::{Layer, Next, Piece, Whole};
-use super::rest::Rest;
+use super::layer::{Fragment, Layer, Next, Whole};
+use super::rest::Cursor;
 use super::{ethernet, ip};
 
 const UDP_LEN: usize = 8;
 
 /// The layer inside a tunnel; none if it is not a tunnel.
-type Inside<'a> = Result<Option<(Layer, Rest<'a>)>, Skipped>;
+type Inside<'a> = Result<Option<(Layer, Cursor<'a>)>, Skipped>;
 
 /// What the tunnel in an IP packet of this protocol carries.
-pub(super) fn read(protocol: u8, rest: Rest<'_>) -> Inside<'_> {
+pub(super) fn read(protocol: u8, rest: Cursor<'_>) -> Inside<'_> {
     let inside = match protocol {
         ip::IPV4 | ip::IPV6 => Ok((Layer::Ip, rest)),
         GRE => gre(rest),
@@ -26,7 +26,7 @@ pub(super) fn read(protocol: u8, rest: Rest<'_>) -> Inside<'_> {
 }
 
 /// ESP that does not encrypt (RFC 2410), if it carries IPv4: its header has a checksum, so that is certain.
-fn null_esp(rest: Rest<'_>) -> Option<(Layer, Rest<'_>)> {
+fn null_esp(rest: Cursor<'_>) -> Option<(Layer, Cursor<'_>)> {
     let inside = rest.after(8).ok()?;
     let has_checksum = inside.bytes.get(10..12).is_some_and(|sum| sum != [0, 0]);
     let is_plain = inside.bytes.first() == Some(&0x45) && has_checksum && ip::is_likely(inside);
@@ -34,7 +34,7 @@ fn null_esp(rest: Rest<'_>) -> Option<(Layer, Rest<'_>)> {
 }
 
 /// GRE (RFC 2784, RFC 2890), also that of PPTP (RFC 2637), NVGRE (RFC 7637) and ERSPAN.
-fn gre(packet: Rest<'_>) -> Next<'_> {
+fn gre(packet: Cursor<'_>) -> Next<'_> {
     const CHECKSUM: u16 = 0x8000;
     const ROUTING: u16 = 0x4000;
     const KEY: u16 = 0x2000;
@@ -66,7 +66,7 @@ fn gre(packet: Rest<'_>) -> Next<'_> {
 }
 
 /// ERSPAN of type II or III.
-fn erspan(rest: Rest<'_>) -> Next<'_> {
+fn erspan(rest: Cursor<'_>) -> Next<'_> {
     const HAS_MORE: u8 = 1;
     match rest.u8(0)? >> 4 {
         1 => Ok((Layer::Ethernet, rest.after(8)?)),
@@ -81,14 +81,14 @@ fn erspan(rest: Rest<'_>) -> Next<'_> {
 }
 
 /// A tunnel over UDP. Its port alone does not make it one: any program may use that port.
-fn over_udp(rest: Rest<'_>) -> Inside<'_> {
+fn over_udp(rest: Cursor<'_>) -> Inside<'_> {
     let [source, destination] = [rest.u16(0)?, rest.u16(2)?];
     let Ok(inside) = rest.after(UDP_LEN) else { return Ok(None) };
     Ok(by_port(destination, inside).or_else(|| by_port(source, inside)))
 }
 
 /// The tunnel that uses this port, if the packet is one of its packets.
-fn by_port(port: u16, rest: Rest<'_>) -> Option<(Layer, Rest<'_>)> {
+fn by_port(port: u16, rest: Cursor<'_>) -> Option<(Layer, Cursor<'_>)> {
     let found = match port {
         4789 | 8472 => vxlan(rest),
         4790 => vxlan_gpe(rest),
@@ -111,13 +111,13 @@ fn by_port(port: u16, rest: Rest<'_>) -> Option<(Layer, Rest<'_>)> {
 
 const OTHER: Skipped = Skipped::Malformed;
 
-fn likely_ip(rest: Rest<'_>, len: usize) -> Next<'_> {
+fn likely_ip(rest: Cursor<'_>, len: usize) -> Next<'_> {
     let inside = rest.after(len)?;
     if ip::is_likely(inside) { Ok((Layer::Ip, inside)) } else { Err(OTHER) }
 }
 
 /// RFC 7348; some of the reserved bits are used for policies.
-fn vxlan(rest: Rest<'_>) -> Next<'_> {
+fn vxlan(rest: Cursor<'_>) -> Next<'_> {
     const HAS_NETWORK: u8 = 0x08;
     if rest.u8(0)? & HAS_NETWORK == 0 {
         return Err(OTHER);
@@ -125,7 +125,7 @@ fn vxlan(rest: Rest<'_>) -> Next<'_> {
     Ok((Layer::Ethernet, rest.after(8)?))
 }
 
-fn vxlan_gpe(rest: Rest<'_>) -> Next<'_> {
+fn vxlan_gpe(rest: Cursor<'_>) -> Next<'_> {
     const NAMES_PROTOCOL: u8 = 0x04;
     let inside = rest.after(8)?;
     if rest.u8(0)? & NAMES_PROTOCOL == 0 {
@@ -135,7 +135,7 @@ fn vxlan_gpe(rest: Rest<'_>) -> Next<'_> {
 }
 
 /// The network service header (RFC 8300).
-pub(super) fn nsh(rest: Rest<'_>) -> Next<'_> {
+pub(super) fn nsh(rest: Cursor<'_>) -> Next<'_> {
     let len = usize::from(rest.u8(1)? & 0x3f) * 4;
     if len < 8 {
         return Err(OTHER);
@@ -144,7 +144,7 @@ pub(super) fn nsh(rest: Rest<'_>) -> Next<'_> {
 }
 
 /// The numbers that NSH and VXLAN-GPE share.
-fn next_protocol(protocol: u8, rest: Rest<'_>) -> Next<'_> {
+fn next_protocol(protocol: u8, rest: Cursor<'_>) -> Next<'_> {
     match protocol {
         1 | 2 => Ok((Layer::Ip, rest)),
         3 => Ok((Layer::Ethernet, rest)),
@@ -155,7 +155,7 @@ fn next_protocol(protocol: u8, rest: Rest<'_>) -> Next<'_> {
 }
 
 /// RFC 8926.
-fn geneve(rest: Rest<'_>) -> Next<'_> {
+fn geneve(rest: Cursor<'_>) -> Next<'_> {
     let first = rest.u8(0)?;
     if first >> 6 != 0 {
         return Err(OTHER);
@@ -164,7 +164,7 @@ fn geneve(rest: Rest<'_>) -> Next<'_> {
 }
 
 /// GTP-U (3GPP TS 29.281): user data, after extension headers.
-fn gtp(rest: Rest<'_>) -> Next<'_> {
+fn gtp(rest: Cursor<'_>) -> Next<'_> {
     const USER_DATA: u8 = 255;
     const HAS_MORE: u8 = 0x07;
     const HAS_EXTENSIONS: u8 = 0x04;
@@ -195,7 +195,7 @@ fn gtp(rest: Rest<'_>) -> Next<'_> {
 }
 
 /// The data channel of CAPWAP (RFC 5415), if it is not encrypted.
-fn capwap(rest: Rest<'_>) -> Next<'_> {
+fn capwap(rest: Cursor<'_>) -> Next<'_> {
     const PLAIN: u8 = 0;
     const IS_WLAN: u8 = 0x01;
     const IS_FRAGMENT: u8 = 0x80;
@@ -209,14 +209,14 @@ fn capwap(rest: Rest<'_>) -> Next<'_> {
     let of = if kind & IS_WLAN == 0 { Whole::Ethernet } else { Whole::Wlan };
     if flags & IS_FRAGMENT != 0 {
         let offset = usize::from(rest.u16(6)? >> 3) * 8;
-        let piece = Piece { id: rest.u16(4)?.into(), of, offset, is_last: flags & IS_LAST != 0 };
-        return Ok((Layer::Piece(piece), inside));
+        let piece = Fragment { id: rest.u16(4)?.into(), of, offset, is_last: flags & IS_LAST != 0 };
+        return Ok((Layer::Fragment(piece), inside));
     }
     Ok((if of == Whole::Wlan { Layer::Wlan } else { Layer::Ethernet }, inside))
 }
 
 /// RFC 4380: IPv6, perhaps after an indication of the origin or of authentication.
-fn teredo(rest: Rest<'_>) -> Next<'_> {
+fn teredo(rest: Cursor<'_>) -> Next<'_> {
     match rest.u16(0)? {
         0 => likely_ip(rest, 8),
         1 => likely_ip(rest, 13 + usize::from(rest.u8(2)?) + usize::from(rest.u8(3)?)),
@@ -225,13 +225,13 @@ fn teredo(rest: Rest<'_>) -> Next<'_> {
 }
 
 /// AYIYA: IPv6, after an identity and a signature.
-fn ayiya(rest: Rest<'_>) -> Next<'_> {
+fn ayiya(rest: Cursor<'_>) -> Next<'_> {
     let [identity, signature] = rest.array(0)?;
     likely_ip(rest, 8 + (1 << (identity >> 4)) + usize::from(signature >> 4) * 4)
 }
 
 /// Data of L2TP (RFC 2661).
-fn l2tp(rest: Rest<'_>) -> Next<'_> {
+fn l2tp(rest: Cursor<'_>) -> Next<'_> {
     const CONTROL: u16 = 0x8000;
     const LENGTH: u16 = 0x4000;
     const SEQUENCE: u16 = 0x0800;
@@ -247,7 +247,7 @@ fn l2tp(rest: Rest<'_>) -> Next<'_> {
 }
 
 /// Frames that wireless sniffers send on.
-fn tzsp(rest: Rest<'_>) -> Next<'_> {
+fn tzsp(rest: Cursor<'_>) -> Next<'_> {
     const MAX_TAGS: usize = 64;
     const END: u8 = 1;
     let layer = match (rest.u8(0)?, rest.u16(2)?) {
@@ -269,7 +269,7 @@ fn tzsp(rest: Rest<'_>) -> Next<'_> {
 }
 
 /// Generic UDP encapsulation of Linux: a protocol of IP.
-fn gue(rest: Rest<'_>) -> Next<'_> {
+fn gue(rest: Cursor<'_>) -> Next<'_> {
     const CONTROL: u8 = 0x20;
     let first = rest.u8(0)?;
     match first >> 6 {

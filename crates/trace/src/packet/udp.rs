@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::rest::Rest;
+use super::rest::Cursor;
 use super::{Endpoint, Packet};
 
 /// Flows that are distinguished. Packets of further flows are counted one by one.
@@ -38,7 +38,7 @@ struct Flow {
 
 impl Flows {
     /// Counts a packet of UDP, from its header on.
-    pub(super) fn add(&mut self, ends: &Packet, rest: Rest<'_>, packets: u64) {
+    pub(super) fn add(&mut self, ends: &Packet, rest: Cursor<'_>, packets: u64) {
         let Ok([s0, s1, d0, d1]) = rest.array(0) else {
             *self.beyond.entry("UDP".to_owned()).or_default() += packets;
             return;

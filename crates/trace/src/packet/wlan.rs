@@ -2,7 +2,7 @@
 
 use super::Skipped;
 use super::layer::{Layer, Next};
-use super::rest::Rest;
+use super::rest::Cursor;
 
 const DATA: u8 = 2;
 /// Flags of the second byte.
@@ -18,7 +18,7 @@ const AMSDU_PRESENT: u8 = 0x80;
 const SNAP: [u8; 3] = [0xaa, 0xaa, 0x03];
 
 /// A frame.
-pub(super) fn read(frame: Rest<'_>) -> Next<'_> {
+pub(super) fn read(frame: Cursor<'_>) -> Next<'_> {
     let ([control, flags], is_exchanged) = control(frame.array(0)?);
     let (kind, subtype) = (control >> 2 & 3, control >> 4);
     if control & 3 != 0 {
@@ -47,12 +47,12 @@ pub(super) fn read(frame: Rest<'_>) -> Next<'_> {
 const ENCRYPTED: Skipped = Skipped::Protocol("IEEE 802.11 with encryption");
 
 /// The frames of an A-MSDU, from their LLC headers on.
-pub(super) fn subframes(mut rest: Rest<'_>) -> impl Iterator<Item = Rest<'_>> {
+pub(super) fn subframes(mut rest: Cursor<'_>) -> impl Iterator<Item = Cursor<'_>> {
     const HEADER: usize = 14;
     std::iter::from_fn(move || {
         let len = usize::from(rest.u16(12).ok()?);
         let frame = rest.after(HEADER).ok()?.with_len(len);
-        rest = rest.after((HEADER + len).next_multiple_of(4)).unwrap_or(Rest { bytes: &[], original_len: 0 });
+        rest = rest.after((HEADER + len).next_multiple_of(4)).unwrap_or(Cursor { bytes: &[], original_len: 0 });
         (len > 0).then_some(frame)
     })
 }
@@ -66,7 +66,7 @@ fn control([first, second]: [u8; 2]) -> ([u8; 2], bool) {
 }
 
 /// The radiotap header.
-pub(super) fn radiotap(frame: Rest<'_>) -> Next<'_> {
+pub(super) fn radiotap(frame: Cursor<'_>) -> Next<'_> {
     const PADDED: u8 = 0x20;
     const TSFT: u32 = 1;
     const FLAGS: u32 = 2;
@@ -88,14 +88,14 @@ pub(super) fn radiotap(frame: Rest<'_>) -> Next<'_> {
 
 /// A frame whose header is padded to a multiple of four bytes: only a `QoS` header needs it. It must be a frame that can be read,
 /// so its LLC header follows.
-fn unpadded(frame: Rest<'_>) -> Next<'_> {
+fn unpadded(frame: Cursor<'_>) -> Next<'_> {
     let (layer, rest) = read(frame)?;
     let header = frame.bytes.len() - rest.bytes.len();
     Ok((layer, rest.after(header.next_multiple_of(4) - header)?))
 }
 
 /// The header of Prism cards; some drivers write the AVS header instead.
-pub(super) fn prism(frame: Rest<'_>) -> Next<'_> {
+pub(super) fn prism(frame: Cursor<'_>) -> Next<'_> {
     const AVS: u32 = 0x8021_1000;
     if frame.u32(0)? & 0xffff_f000 == AVS {
         return avs(frame);
@@ -105,6 +105,6 @@ pub(super) fn prism(frame: Rest<'_>) -> Next<'_> {
 }
 
 /// The header of AVS cards.
-pub(super) fn avs(frame: Rest<'_>) -> Next<'_> {
+pub(super) fn avs(frame: Cursor<'_>) -> Next<'_> {
     Ok((Layer::Wlan, frame.after(frame.u32(4)? as usize)?))
 }

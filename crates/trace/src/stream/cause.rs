@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::ranges::Range;
 use super::round_trip::RoundTrip;
-use crate::Why;
+use crate::RetransmitReason;
 
 /// No common system has a retransmission timeout as short as this.
 const SHORTEST_TIMEOUT: Duration = Duration::from_millis(190);
@@ -77,9 +77,9 @@ impl Causes {
         (acked, highest): (u64, u64),
         now: Instant,
         round_trip: &RoundTrip,
-    ) -> Why {
+    ) -> RetransmitReason {
         match self.episode {
-            Episode::Timeout { until } if acked < until && range.start < until => return Why::Timeout,
+            Episode::Timeout { until } if acked < until && range.start < until => return RetransmitReason::Timeout,
             Episode::Timeout { until } | Episode::Fast { until } if acked >= until => self.episode = Episode::None,
             _ => {}
         }
@@ -89,24 +89,24 @@ impl Causes {
         let is_timer = self.last_ack.is_none_or(|ack| now.since(ack) > clocked_by_acks(round_trip));
         let (is_lowest, is_highest) = (range.start <= acked, range.end >= highest);
         let why = if is_overtaken && !(is_timer && is_lowest && idle >= round_trip.shortest_timeout()) {
-            Why::FastRetransmit
+            RetransmitReason::FastRetransmit
         } else if !is_timer {
             // Clocked by an ACK: the next hole of a recovery without SACK.
-            if self.episode == Episode::None { Why::Unknown } else { Why::FastRetransmit }
+            if self.episode == Episode::None { RetransmitReason::Unknown } else { RetransmitReason::FastRetransmit }
         } else if is_highest && !is_lowest {
-            Why::Probe
+            RetransmitReason::Probe
         } else if is_lowest && !is_highest || self.has_probed {
-            Why::Timeout
+            RetransmitReason::Timeout
         } else if idle < SHORTEST_TIMEOUT {
-            Why::Probe
+            RetransmitReason::Probe
         } else {
-            Why::Unknown
+            RetransmitReason::Unknown
         };
         match why {
-            Why::FastRetransmit => self.episode = Episode::Fast { until: highest },
-            Why::Timeout => self.episode = Episode::Timeout { until: highest },
-            Why::Probe => self.has_probed = true,
-            Why::Unknown => {}
+            RetransmitReason::FastRetransmit => self.episode = Episode::Fast { until: highest },
+            RetransmitReason::Timeout => self.episode = Episode::Timeout { until: highest },
+            RetransmitReason::Probe => self.has_probed = true,
+            RetransmitReason::Unknown => {}
         }
         why
     }

@@ -11,12 +11,11 @@ use std::cmp::Ordering;
 use reknit_units::{Duration, Instant};
 use serde::{Deserialize, Serialize};
 
-use super::after::{Acknowledgment, After, Settling, View};
 use super::arrival::Arrival;
-use super::before::{Before, Earlier, Marks, settle_repeats};
 use super::clock::Clock;
+use super::downstream::{Acknowledgment, DecisionContext, Downstream, View};
 use super::known::SequenceState;
-use super::log::Out;
+use super::log::FindingSink;
 use super::pieces::Pieces;
 use super::ranges::{Delivery, Origin, Range, Ranges, Repeat, Repeats, Resighting};
 use super::round_trip::RoundTrip;
@@ -24,8 +23,9 @@ use super::rounds::Rounds;
 use super::sample::Sample;
 use super::sighting::CapturedSegment;
 use super::standstill::StallDetector;
+use super::upstream::{Earlier, Marks, Upstream, decide_repeats};
 use crate::tally::VerdictCounts;
-use crate::{Incident, Passed, Reason, SIDES, Side, Verdict, Why};
+use crate::{Incident, Passed, PathPart, RetransmitReason, SIDES, UnknownReason, Verdict};
 
 /// Acknowledged data is remembered for at least this time: DSACKs and late originals may still come.
 const MIN_MEMORY: Duration = Duration::from_secs(1);
@@ -56,8 +56,8 @@ pub(crate) struct Data {
     clock: Clock,
     /// Round trips between the capture point and the receiver.
     far: RoundTrip,
-    pub(crate) before: Before,
-    pub(crate) after: After,
+    pub(crate) upstream: Upstream,
+    pub(crate) downstream: Downstream,
     standstill: StallDetector,
     pieces: Pieces,
     pub(crate) rounds: Rounds,
@@ -93,8 +93,8 @@ impl Data {
             active: (now, now),
             clock: Clock::default(),
             far,
-            before: Before::default(),
-            after: After::default(),
+            upstream: Upstream::default(),
+            downstream: Downstream::default(),
             standstill: StallDetector::default(),
             pieces: Pieces::default(),
             rounds: Rounds::default(),
@@ -104,7 +104,7 @@ impl Data {
         if let Some(most) = most_arrivals {
             data.limit(most);
         }
-        data.before.begin(start.max(known.acked));
+        data.upstream.begin(start.max(known.acked));
         data
     }
 
@@ -146,8 +146,8 @@ impl Data {
 
     /// Limits how many arrivals are remembered for reordering extents.
     pub(super) fn limit(&mut self, arrivals: usize) {
-        self.before.reordering.limit(arrivals);
-        self.after.reordering.limit(arrivals);
+        self.upstream.reordering.limit(arrivals);
+        self.downstream.reordering.limit(arrivals);
     }
 
     /// The approximate share of packets that the capture missed.
@@ -166,13 +166,13 @@ impl Data {
         arrival: &Arrival<'_>,
         is_beyond: bool,
         known: &SequenceState,
-        out: &mut Out<'_>,
+        out: &mut FindingSink<'_>,
     ) {
         let packet = arrival.packet;
         let segment = &packet.segment;
         let tsval = segment.timestamps.map(|(value, _)| value);
         let mut seen = CapturedSegment::new(arrival.now, arrival.frame, tsval, packet.ip_id);
-        seen.note(self.is_stale(tsval), self.before.is_early(start));
+        seen.note(self.is_stale(tsval), self.upstream.is_early(start));
         if known.acked >= known.highest {
             self.largest_settled = self.largest;
         }
@@ -188,10 +188,10 @@ impl Data {
             return;
         }
         let round_trip = self.round_trip(known);
-        let is_next = self.before.on_next(start, arrival.now);
+        let is_next = self.upstream.on_next(start, arrival.now);
         self.rounds.on_data(segment.len, arrival.now, round_trip);
         let is_retransmission = if is_next && !is_beyond && start >= self.ranges.end() && end > known.acked {
-            let place = self.before.place(Origin::Original);
+            let place = self.upstream.place(Origin::Original);
             let new = || Range::new((start, end), seen, 0, Origin::Original, Delivery::Open, place);
             self.ranges.insert(self.ranges.len(), new);
             false
@@ -206,13 +206,13 @@ impl Data {
             self.standstill.on_sent(arrival.frame, arrival.now);
         }
         out.mark(arrival.frame, (start, end), if is_retransmission { Passed::Retransmission } else { Passed::Data });
-        self.before.advance(start, &self.ranges, known.highest.max(end), arrival.now);
+        self.upstream.advance(start, &self.ranges, known.highest.max(end), arrival.now);
         // Two at a time: the number of ranges falls if the limit has been lowered.
         for _ in 0..2 {
             if self.ranges.len() > arrival.most_ranges
                 && let Some(forgotten) = self.ranges.pop_front_if(|_| true)
             {
-                self.settle(&forgotten, known, out);
+                self.decide(&forgotten, known, out);
             }
         }
     }
@@ -220,7 +220,7 @@ impl Data {
     /// True if the receiver has echoed a newer timestamp.
     #[inline]
     fn is_stale(&self, tsval: Option<u32>) -> bool {
-        tsval.zip(self.after.echo()).is_some_and(|(value, echo)| echo.wrapping_sub(value).cast_signed() > 0)
+        tsval.zip(self.downstream.echo()).is_some_and(|(value, echo)| echo.wrapping_sub(value).cast_signed() > 0)
     }
 
     /// Data that is out of order, beyond the window or already received. True if it is a retransmission.
@@ -231,13 +231,13 @@ impl Data {
         seen: CapturedSegment,
         (is_next, is_beyond): (bool, bool),
         known: &SequenceState,
-        out: &mut Out<'_>,
+        out: &mut FindingSink<'_>,
     ) -> bool {
         let earlier =
             if is_next { Earlier::New(Origin::Original) } else { self.on_earlier_data((start, end), seen, known, out) };
         let delivery = if is_beyond { Delivery::Refused } else { Delivery::Open };
-        let is_again = self.note((start.max(self.ranges.floor()), end), seen, earlier, delivery, known, out);
-        is_again || matches!(earlier, Earlier::New(Origin::Repair | Origin::Acknowledged))
+        let is_retransmission = self.note((start.max(self.ranges.floor()), end), seen, earlier, delivery, known, out);
+        is_retransmission || matches!(earlier, Earlier::New(Origin::Repair | Origin::Acknowledged))
     }
 
     fn on_earlier_data(
@@ -245,24 +245,24 @@ impl Data {
         bytes: (u64, u64),
         seen: CapturedSegment,
         known: &SequenceState,
-        out: &mut Out<'_>,
+        out: &mut FindingSink<'_>,
     ) -> Earlier {
         let index = self.ranges.locate(bytes.0);
         let is_refused = |range: &Range| range.delivery == Delivery::Refused && range.start <= bytes.0;
         if self.ranges.at(index).is_some_and(is_refused) {
             return Earlier::Repeat(Repeat::Retransmission);
         }
-        let receiver = self.after.receiver(known.acked, self.far.least());
-        let is_there = bytes.1 <= known.acked || self.after.has_sacked(bytes.0, bytes.1);
+        let receiver = self.downstream.receiver(known.acked, self.far.least());
+        let is_there = bytes.1 <= known.acked || self.downstream.has_sacked(bytes.0, bytes.1);
         let bound = self.far.bound().zip(known.near_bound).map(|(far, near)| far + near);
         let round_trip = self.round_trip(known);
         let marks =
             Marks { clock: &self.clock, round_trip, bound, receiver, is_there, unseen_below: known.unseen_below };
-        self.before.on_earlier_data(bytes, seen, &mut self.ranges, marks, out)
+        self.upstream.on_earlier_data(bytes, seen, &mut self.ranges, marks, out)
     }
 
     /// Adds the packet to the ranges that it carries. True if it retransmits bytes that have passed. Called after `earlier` was
-    /// decided by the order, before `Before::advance`.
+    /// decided by the order, before `Upstream::advance`.
     fn note(
         &mut self,
         (start, end): (u64, u64),
@@ -270,13 +270,13 @@ impl Data {
         earlier: Earlier,
         delivery: Delivery,
         known: &SequenceState,
-        out: &mut Out<'_>,
+        out: &mut FindingSink<'_>,
     ) -> bool {
         let (origin, what) = match earlier {
             Earlier::New(origin) => (origin, None),
             Earlier::Repeat(what) => (Origin::Original, Some(what)),
         };
-        let mut is_again = false;
+        let mut is_retransmission = false;
         let mut at = start;
         let mut index = if at >= self.ranges.end() { self.ranges.len() } else { self.ranges.locate(at) };
         while at < end {
@@ -284,7 +284,7 @@ impl Data {
             match existing {
                 Some((from, to)) if from <= at => {
                     index = self.ranges.narrow(index, at, end);
-                    is_again |= self.note_again(index, seen, what, delivery, known);
+                    is_retransmission |= self.note_again(index, seen, what, delivery, known);
                     at = to.min(end);
                 }
                 next => {
@@ -294,7 +294,7 @@ impl Data {
                         self.note_uncaptured((at, to), seen, known, out);
                     }
                     let delivery = if is_acked { Delivery::Clear } else { delivery };
-                    let place = self.before.place(origin);
+                    let place = self.upstream.place(origin);
                     let new = || Range::new((at, to), seen, (at - start) as u32, origin, delivery, place);
                     self.ranges.insert(index, new);
                     at = to;
@@ -302,7 +302,7 @@ impl Data {
             }
             index += 1;
         }
-        is_again
+        is_retransmission
     }
 
     /// Bytes that had passed already. True if they are retransmitted, not a copy and not late.
@@ -320,7 +320,7 @@ impl Data {
             (range.first, range.delivery, range.again) = (seen, delivery, Repeats::default());
             return false;
         }
-        let why = self.after.causes.why(range, (known.acked, known.highest), seen.at, &self.far);
+        let why = self.downstream.causes.why(range, (known.acked, known.highest), seen.at, &self.far);
         let is_copy = self.clock.is_copy(&range.last_sent(), &seen);
         let is_late = self.clock.order(&seen, &range.first).is_some_and(Ordering::is_lt);
         let what = if is_copy {
@@ -338,7 +338,13 @@ impl Data {
 
     /// Bytes that had been acknowledged when they were captured: their first transmission was not captured.
     #[cold]
-    fn note_uncaptured(&mut self, bytes: (u64, u64), seen: CapturedSegment, known: &SequenceState, out: &mut Out<'_>) {
+    fn note_uncaptured(
+        &mut self,
+        bytes: (u64, u64),
+        seen: CapturedSegment,
+        known: &SequenceState,
+        out: &mut FindingSink<'_>,
+    ) {
         if bytes.0 >= known.unseen_below && seen.at.since(known.acked_at) > DISORDER {
             self.report_uncaptured(bytes, seen, out);
         }
@@ -348,7 +354,7 @@ impl Data {
     /// packet that shows it.
     #[cold]
     pub(super) fn begin_at(&mut self, start: u64) {
-        self.before.skip_to(start, &self.ranges);
+        self.upstream.skip_to(start, &self.ranges);
     }
 
     /// An acknowledgment of everything before `ack`; of that, the bytes before `captured` may have been captured.
@@ -359,16 +365,16 @@ impl Data {
         is_bare: bool,
         arrival: &Arrival<'_>,
         known: &SequenceState,
-        out: &mut Out<'_>,
+        out: &mut FindingSink<'_>,
     ) {
-        if self.before.on_ack(captured, &self.ranges, arrival.now) && known.acked >= known.unseen_below {
+        if self.upstream.on_ack(captured, &self.ranges, arrival.now) && known.acked >= known.unseen_below {
             self.gaps += 1;
         }
         let echo = arrival.packet.segment.timestamps.map(|(_, echo)| echo);
         let (ranges, round_trip) = (&mut self.ranges, &mut self.far);
         let (acked, unseen_below) = (known.acked, known.unseen_below);
         let mut view = View { ranges, acked, unseen_below, round_trip, now: arrival.now };
-        let has_progressed = self.after.on_ack(&Acknowledgment { ack, blocks, echo, is_bare }, &mut view, out);
+        let has_progressed = self.downstream.on_ack(&Acknowledgment { ack, blocks, echo, is_bare }, &mut view, out);
         if has_progressed {
             self.on_progress(ack, arrival.now, known, out);
         }
@@ -376,15 +382,15 @@ impl Data {
     }
 
     #[inline]
-    fn on_progress(&mut self, ack: u64, now: Instant, known: &SequenceState, out: &mut Out<'_>) {
+    fn on_progress(&mut self, ack: u64, now: Instant, known: &SequenceState, out: &mut FindingSink<'_>) {
         let is_outstanding = ack < known.highest;
         let stall = self.standstill.on_progress(is_outstanding, self.far.shortest_timeout(), now);
         if let Some(stall) = stall {
             let what = if stall.retransmissions > 0 { Incident::Timeouts } else { Incident::Silence };
             Self::report_stall(what, stall, (known.acked, ack), out);
         }
-        if self.before.leaves_out(ack) && ack > known.acked {
-            let receiver = self.after.receiver(ack, self.far.least());
+        if self.upstream.leaves_out(ack) && ack > known.acked {
+            let receiver = self.downstream.receiver(ack, self.far.least());
             receiver.note_missing(ack, &mut self.ranges, now);
         }
     }
@@ -397,7 +403,7 @@ impl Data {
     /// The receiver has shrunk the window (RFC 9293 §3.8.6) and refuses the data from `edge` on. Called before `on_ack` of the
     /// same packet.
     #[cold]
-    pub(super) fn withdraw(&mut self, edge: u64) {
+    pub(super) fn on_window_shrunk(&mut self, edge: u64) {
         let mut index = self.ranges.locate(edge);
         while let Some(range) = self.ranges.at_mut(index) {
             if range.start >= edge && range.delivery == Delivery::Open {
@@ -408,62 +414,62 @@ impl Data {
     }
 
     /// Forgets data that was acknowledged long ago: the last step of `on_ack`, and when nothing passes.
-    fn forget(&mut self, now: Instant, known: &SequenceState, out: &mut Out<'_>) {
+    fn forget(&mut self, now: Instant, known: &SequenceState, out: &mut FindingSink<'_>) {
         let memory = ((self.far.smoothed() + known.near.unwrap_or_default()) * 8)
-            .max(self.before.latest() * 2)
-            .max(self.after.latest() * 2);
+            .max(self.upstream.latest() * 2)
+            .max(self.downstream.latest() * 2);
         let memory = memory.max(MIN_MEMORY).min(MAX_MEMORY);
         // Data that is only SACKed is above a hole, whose packets may still come.
         let is_acked = |range: &Range| range.is_delivered() && range.end <= known.acked;
         let is_old = |range: &Range| is_acked(range) && now.since(range.delivered_at) > memory;
         while let Some(forgotten) = self.ranges.pop_front_if(is_old) {
-            self.settle(&forgotten, known, out);
+            self.decide(&forgotten, known, out);
         }
     }
 
     /// Nothing passes for a while: forgets old data and releases memory.
-    pub(super) fn rest(&mut self, now: Instant, known: &SequenceState, out: &mut Out<'_>) {
+    pub(super) fn rest(&mut self, now: Instant, known: &SequenceState, out: &mut FindingSink<'_>) {
         self.forget(now, known, out);
         self.shrink();
     }
 
     fn shrink(&mut self) {
         self.ranges.shrink();
-        self.before.reordering.shrink();
-        self.after.reordering.shrink();
-        self.after.shrink();
+        self.upstream.reordering.shrink();
+        self.downstream.reordering.shrink();
+        self.downstream.shrink();
     }
 
     /// Reaches the verdicts on a range that has just been removed. The bytes from `missing_from` to the range never passed.
     #[inline]
-    fn settle(&mut self, (range, missing_from): &(Range, u64), known: &SequenceState, out: &mut Out<'_>) {
+    fn decide(&mut self, (range, missing_from): &(Range, u64), known: &SequenceState, out: &mut FindingSink<'_>) {
         if *missing_from < range.start {
             self.settle_hole((*missing_from, range.start), &range.first, known, out);
         }
         if range.origin == Origin::Original {
-            self.before.reordering.forget(range.start);
-            self.after.reordering.forget(range.order());
+            self.upstream.reordering.forget(range.start);
+            self.downstream.reordering.forget(range.order());
         }
         self.sample.on_settled(range, &mut out.log.sampled);
-        if range.is_plain() && self.pieces.is_empty() && out.log.journeys.is_none() && !self.after.has_doubts() {
-            self.before.disorder.on_settled(range.place_here);
-            self.after.disorder.on_settled(range.place_there);
+        if range.is_plain() && self.pieces.is_empty() && out.log.journeys.is_none() && !self.downstream.has_doubts() {
+            self.upstream.disorder.on_settled(range.place_here);
+            self.downstream.disorder.on_settled(range.place_there);
             return;
         }
         if !range.is_plain() {
             self.sample.open();
         }
-        self.before.settle(range, &self.clock, &mut self.pieces, out);
-        let with = Settling { known, loss: self.loss(), round_trip: &self.far };
-        self.after.settle(range, &with, &mut self.pieces, out);
-        if range.again.is_empty() || !range.is_delivered() && self.after.has_given_up() {
+        self.upstream.decide(range, &self.clock, &mut self.pieces, out);
+        let with = DecisionContext { known, loss: self.loss(), round_trip: &self.far };
+        self.downstream.decide(range, &with, &mut self.pieces, out);
+        if range.again.is_empty() || !range.is_delivered() && self.downstream.has_given_up() {
             // Nothing was sent again, or it was not answered, which has been reported.
         } else if range.start >= known.unseen_below {
-            let keeps_order = self.after.keeps_order(known.may_report);
-            settle_repeats(range, &self.clock, keeps_order, &mut self.pieces);
+            let keeps_order = self.downstream.keeps_order(known.may_report);
+            decide_repeats(range, &self.clock, keeps_order, &mut self.pieces);
         } else if range.is_retransmitted() {
-            let verdict = Verdict::Unknown(Reason::BeforeCapture);
-            for side in [Side::Here, Side::After] {
+            let verdict = Verdict::Unknown(UnknownReason::BeforeCapture);
+            for side in [PathPart::AtCapturePoint, PathPart::Downstream] {
                 out.report(side, range.last_sent(), (range.start, range.end), verdict);
             }
         }
@@ -474,26 +480,26 @@ impl Data {
     }
 
     /// The capture ends.
-    pub(super) fn finish(&mut self, known: &SequenceState, out: &mut Out<'_>) {
+    pub(super) fn finish(&mut self, known: &SequenceState, out: &mut FindingSink<'_>) {
         self.on_end(known, out);
         self.report_unrepaired(known, out);
         while let Some(forgotten) = self.ranges.pop_front_if(|_| true) {
-            self.settle(&forgotten, known, out);
+            self.decide(&forgotten, known, out);
         }
         self.pieces.finish(out);
-        self.before.finish(out.now);
-        self.after.finish(out.now);
+        self.upstream.finish(out.now);
+        self.downstream.finish(out.now);
         self.shrink();
     }
 }
 
 /// Data that was acknowledged so long ago that its packets are forgotten, or that was sent before the capture began.
-fn report_forgotten(range: (u64, u64), seen: CapturedSegment, known: &SequenceState, out: &mut Out<'_>) {
+fn report_forgotten(range: (u64, u64), seen: CapturedSegment, known: &SequenceState, out: &mut FindingSink<'_>) {
     let is_old = range.0 < known.unseen_below;
-    let reason = if is_old { Reason::BeforeCapture } else { Reason::Forgotten };
+    let reason = if is_old { UnknownReason::BeforeCapture } else { UnknownReason::Forgotten };
     let is_acked = range.1 <= known.heard;
-    let verdict = if is_acked { Verdict::Spurious(Why::Unknown) } else { Verdict::Unknown(reason) };
+    let verdict = if is_acked { Verdict::Spurious(RetransmitReason::Unknown) } else { Verdict::Unknown(reason) };
     // It may be the first transmission, which is late.
-    out.report(Side::Here, seen, range, Verdict::Unknown(reason));
-    out.report(Side::After, seen, range, verdict);
+    out.report(PathPart::AtCapturePoint, seen, range, Verdict::Unknown(reason));
+    out.report(PathPart::Downstream, seen, range, verdict);
 }

@@ -6,16 +6,16 @@
 use reknit_units::{Duration, Instant};
 use serde::{Deserialize, Serialize};
 
-use super::after::reports_duplicate;
 use super::arrival::Arrival;
 use super::data::Data;
+use super::downstream::reports_duplicate;
 use super::keep_alive::KeepAlives;
 use super::known::SequenceState;
-use super::log::{Finding, Out};
+use super::log::{Finding, FindingSink};
 use super::numbers::{Numbers, ORIGIN};
 use super::window::{Closed, Window, WindowUpdate};
 use crate::packet::{Flags, Segment};
-use crate::{Incident, Passed, Side};
+use crate::{Incident, Passed, PathPart};
 
 /// A reset whose sequence number is further ahead than this says nothing about what was sent.
 const MAX_AHEAD: u64 = 1 << 24;
@@ -66,12 +66,12 @@ enum Begins {
     /// It is not known yet what was sent before the capture began, until data up to here is acknowledged.
     Before(u64),
     /// All data that passes now was sent after the capture began.
-    SequenceState,
+    Known,
 }
 
 impl Direction {
     /// A packet of this direction; its ACK was passed to the other direction before. True if it is a probe that a timer sent.
-    pub(super) fn on_packet(&mut self, arrival: &Arrival<'_>, out: &mut Out<'_>) -> bool {
+    pub(super) fn on_packet(&mut self, arrival: &Arrival<'_>, out: &mut FindingSink<'_>) -> bool {
         let segment = &arrival.packet.segment;
         let mut start = self.numbers.of(segment.seq);
         if segment.flags.has(Flags::SYN) {
@@ -117,22 +117,22 @@ impl Direction {
         let (window_scale, mss) = (segment.window_scale, segment.mss);
         self.syn = Some(Offer { sack, timestamps, window_scale, mss });
         self.known.may_report = sack;
-        self.begins = Begins::SequenceState;
+        self.begins = Begins::Known;
     }
 
     /// The first packet of this direction.
     fn begin(&mut self, start: u64) {
         (self.known.highest, self.first_offset, self.known.announced) = (start, start, start);
         self.known.acked = self.known.acked.max(start);
-        self.known.unseen_below = if self.begins == Begins::SequenceState { start } else { self.known.acked };
+        self.known.unseen_below = if self.begins == Begins::Known { start } else { self.known.acked };
     }
 
-    fn on_data(&mut self, (start, end): (u64, u64), arrival: &Arrival<'_>, out: &mut Out<'_>) {
+    fn on_data(&mut self, (start, end): (u64, u64), arrival: &Arrival<'_>, out: &mut FindingSink<'_>) {
         let is_beyond = self.window.is_beyond(start);
         if is_beyond && self.window.is_closed() {
             self.window.on_probe();
         }
-        if self.begins != Begins::SequenceState {
+        if self.begins != Begins::Known {
             self.on_first_data((start, end));
         }
         let Direction { known, window, bound, first_offset, most_arrivals, .. } = self;
@@ -153,8 +153,8 @@ impl Direction {
     fn on_first_data(&mut self, (start, end): (u64, u64)) {
         match self.begins {
             Begins::NotYet => self.begins = Begins::Before(end),
-            Begins::Before(first) if self.known.acked >= first => self.begins = Begins::SequenceState,
-            Begins::Before(_) | Begins::SequenceState => {}
+            Begins::Before(first) if self.known.acked >= first => self.begins = Begins::Known,
+            Begins::Before(_) | Begins::Known => {}
         }
         if matches!(self.begins, Begins::Before(_)) && start > self.known.highest {
             self.known.unseen_below = self.known.unseen_below.max(start);
@@ -182,7 +182,7 @@ impl Direction {
     }
 
     /// An acknowledgment for this direction's data: first the window, then the data, then `known`.
-    pub(super) fn on_ack(&mut self, arrival: &Arrival<'_>, out: &mut Out<'_>) {
+    pub(super) fn on_ack(&mut self, arrival: &Arrival<'_>, out: &mut FindingSink<'_>) {
         let segment = &arrival.packet.segment;
         // If no packet of this direction has been captured, offsets begin here.
         let ack = self.numbers.of(segment.ack);
@@ -219,7 +219,7 @@ impl Direction {
     }
 
     /// The part of [`Direction::on_ack`] for directions with data, or if marks are wanted.
-    fn on_ack_of_data(&mut self, ack: u64, arrival: &Arrival<'_>, out: &mut Out<'_>) {
+    fn on_ack_of_data(&mut self, ack: u64, arrival: &Arrival<'_>, out: &mut FindingSink<'_>) {
         let segment = &arrival.packet.segment;
         let mut blocks = [(0, 0); 4];
         for (block, into) in segment.blocks().iter().zip(&mut blocks) {
@@ -258,7 +258,7 @@ impl Direction {
     }
 
     #[cold]
-    fn on_window(&mut self, ack: u64, arrival: &Arrival<'_>, out: &mut Out<'_>) {
+    fn on_window(&mut self, ack: u64, arrival: &Arrival<'_>, out: &mut FindingSink<'_>) {
         let is_zero = arrival.packet.segment.window == 0 && self.fin.is_none();
         let Arrival { frame, packet, .. } = *arrival;
         let (window, scale) = (arrival.window(), arrival.scale.unwrap_or(0));
@@ -273,22 +273,22 @@ impl Direction {
                 data.on_closed_window();
             }
             if let Some(edge) = withdrawn {
-                data.withdraw(edge);
+                data.on_window_shrunk(edge);
             }
         }
     }
 
     #[cold]
-    fn report_closed(&mut self, closed: &Closed, out: &mut Out<'_>) {
+    fn report_closed(&mut self, closed: &Closed, out: &mut FindingSink<'_>) {
         let what = Incident::WindowClosed;
-        let (side, frame, at, count) = (Side::Connection, closed.frame, closed.since, closed.probes);
+        let (side, frame, at, count) = (PathPart::Connection, closed.frame, closed.since, closed.probes);
         let lasted = out.now.since(at);
         self.report(&Finding { what, side, frame, at, bytes: (0, 0), count, lasted }, out);
     }
 
     /// Reports an incident of the connection, even if no data passed.
     #[cold]
-    pub(super) fn report(&mut self, finding: &Finding, out: &mut Out<'_>) {
+    pub(super) fn report(&mut self, finding: &Finding, out: &mut FindingSink<'_>) {
         let Direction { known, bound, first_offset, most_arrivals, .. } = self;
         let new = || Box::new(Data::new(*first_offset, known, *bound, out.now, *most_arrivals));
         self.data.get_or_insert_with(new);
@@ -307,11 +307,11 @@ impl Direction {
 
     /// The connection is over: called at a RST before it is reported, and at the end of the capture.
     #[cold]
-    pub(super) fn on_end(&mut self, out: &mut Out<'_>) {
+    pub(super) fn on_end(&mut self, out: &mut FindingSink<'_>) {
         if let Some(unanswered) = self.keep_alives.finish() {
             let lasted = out.now.since(unanswered.at);
             let (frame, at, count) = (unanswered.frame, unanswered.at, unanswered.count);
-            let (what, side) = (Incident::KeepAlives, Side::Connection);
+            let (what, side) = (Incident::KeepAlives, PathPart::Connection);
             self.report(&Finding { what, side, frame, at, bytes: (0, 0), count, lasted }, out);
         }
         if let Some(data) = &mut self.data {
@@ -334,7 +334,7 @@ impl Direction {
     }
 
     /// The capture ends: decides what can be decided.
-    pub(super) fn finish(&mut self, out: &mut Out<'_>) {
+    pub(super) fn finish(&mut self, out: &mut FindingSink<'_>) {
         self.on_end(out);
         if let Some(closed) = self.window.open(out.now) {
             self.report_closed(&closed, out);
@@ -346,14 +346,14 @@ impl Direction {
     }
 
     /// Nothing more is expected soon: forgets old data and releases memory.
-    pub(super) fn rest(&mut self, now: Instant, out: &mut Out<'_>) {
+    pub(super) fn rest(&mut self, now: Instant, out: &mut FindingSink<'_>) {
         if let Some(data) = &mut self.data {
             counted(data, out, |data, out| data.rest(now, &self.known, out));
         }
     }
 
     /// Data that was announced by the sender or acknowledged, but did not pass. Called by `finish`, after `on_end`.
-    fn finish_tail(&mut self, out: &mut Out<'_>) {
+    fn finish_tail(&mut self, out: &mut FindingSink<'_>) {
         let end = self.fin.unwrap_or(u64::MAX).min(self.known.announced.max(self.known.acked));
         if self.known.highest == 0 || end <= self.known.highest.max(self.known.unseen_below) {
             return;
@@ -439,14 +439,14 @@ impl Direction {
 
 /// Runs `act` and counts the ranges that it adds and forgets.
 #[inline]
-fn counted(data: &mut Data, out: &mut Out<'_>, act: impl FnOnce(&mut Data, &mut Out<'_>)) {
+fn counted(data: &mut Data, out: &mut FindingSink<'_>, act: impl FnOnce(&mut Data, &mut FindingSink<'_>)) {
     let before = data.memory();
     act(data, out);
     out.log.remembered = out.log.remembered + data.memory() - before;
 }
 
 /// Reports an acknowledgment.
-fn mark_ack(arrival: &Arrival<'_>, ack: u64, blocks: &[(u64, u64)], out: &mut Out<'_>) {
+fn mark_ack(arrival: &Arrival<'_>, ack: u64, blocks: &[(u64, u64)], out: &mut FindingSink<'_>) {
     let edge = arrival.window().map(|window| (ack + u64::from(window)).saturating_sub(ORIGIN));
     out.mark(arrival.frame, (ack, ack), Passed::Ack { edge });
     if let Some(first) = blocks.first() {

@@ -25,12 +25,12 @@ pub(crate) struct Disorder {
     last: u32,
     /// Packets that arrived in order before the first that did not.
     in_order: u64,
-    out: Option<Box<Out>>,
+    out: Option<Box<Densities>>,
 }
 
 /// The state since the first packet that was out of order.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
-struct Out {
+struct Densities {
     density: Density,
     /// The packets that wait: their places, ascending, and their numbers.
     waiting: VecDeque<(u32, u64)>,
@@ -63,7 +63,7 @@ impl Disorder {
     }
 
     fn on_disorder(&mut self, place: u32) {
-        let new = || Box::new(Out { density: Density::starting_at(0, THRESHOLD), ..Out::default() });
+        let new = || Box::new(Densities { density: Density::starting_at(0, THRESHOLD), ..Densities::default() });
         let out = self.out.get_or_insert_with(new);
         let number = out.settled;
         out.settled += 1;
@@ -118,7 +118,7 @@ impl Disorder {
     }
 }
 
-impl Out {
+impl Densities {
     /// The packet with this place waits. If its pieces are separated by data of other packets, it is added several times, and its
     /// last number counts.
     fn wait(&mut self, place: u32, number: u64) {

@@ -1,4 +1,4 @@
-//! Events that have not been passed on yet. They are written through [`Out`] while a packet is processed; `Analyzer` and
+//! Events that have not been passed on yet. They are written through [`FindingSink`] while a packet is processed; `Analyzer` and
 //! `Watcher` drain them after each packet, and after each connection at the end. Owned by `Analyzer` and `Watcher`.
 
 use reknit_units::{Duration, Instant};
@@ -6,15 +6,15 @@ use reknit_units::{Duration, Instant};
 use super::numbers::ORIGIN;
 use super::ranges::Range;
 use super::sighting::CapturedSegment;
-use crate::journey::{Departure, Outcome};
-use crate::{Event, Incident, Journey, Mark, Passed, Side, Verdict};
+use crate::journey::{Departure, PacketFate};
+use crate::{Event, Incident, Mark, Passed, PathPart, Transit, Verdict};
 
 /// The events of all connections.
 #[derive(Debug, Default)]
 pub(crate) struct Log {
     pub(crate) events: Vec<Event>,
     /// None unless the options ask for them.
-    pub(crate) journeys: Option<Vec<Journey>>,
+    pub(crate) journeys: Option<Vec<Transit>>,
     /// None unless the options ask for them.
     pub(crate) marks: Option<Vec<Mark>>,
     /// How many ranges all directions together remember.
@@ -31,7 +31,7 @@ impl Log {
 }
 
 /// The log, for findings about one direction.
-pub(super) struct Out<'a> {
+pub(super) struct FindingSink<'a> {
     pub(super) stream: u32,
     pub(super) end: u8,
     pub(super) now: Instant,
@@ -42,7 +42,7 @@ pub(super) struct Out<'a> {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Finding {
     pub(super) what: Incident,
-    pub(super) side: Side,
+    pub(super) side: PathPart,
     /// The packet that shows it, and when it passed.
     pub(super) frame: u64,
     pub(super) at: Instant,
@@ -52,17 +52,24 @@ pub(super) struct Finding {
     pub(super) lasted: Duration,
 }
 
-impl Out<'_> {
+impl FindingSink<'_> {
     /// Reports when the data of `range` was sent, for the first time or again, and what became of that packet. Called as `range`
     /// is settled.
-    pub(super) fn travelled(&mut self, side: Side, range: &Range, sent: Departure, outcome: Outcome, is_again: bool) {
+    pub(super) fn travelled(
+        &mut self,
+        side: PathPart,
+        range: &Range,
+        sent: Departure,
+        outcome: PacketFate,
+        is_retransmission: bool,
+    ) {
         let (stream, end, len) = (self.stream, self.end, (range.end - range.start) as u32);
         let settled = match outcome {
-            Outcome::Arrived(at) => range.delivered_at.max(at),
-            Outcome::Lost | Outcome::Unknown => range.delivered_at,
+            PacketFate::Arrived(at) => range.delivered_at.max(at),
+            PacketFate::Lost | PacketFate::Unknown => range.delivered_at,
         };
         if let Some(journeys) = &mut self.log.journeys {
-            journeys.push(Journey { stream, end, side, sent, outcome, is_again, settled, len });
+            journeys.push(Transit { stream, end, side, sent, outcome, is_retransmission, settled, len });
         }
     }
 
@@ -76,14 +83,14 @@ impl Out<'_> {
     }
 
     /// Reports the verdict on the packet that was seen as `seen`, which carries these bytes.
-    pub(super) fn report(&mut self, side: Side, seen: CapturedSegment, bytes: (u64, u64), verdict: Verdict) {
+    pub(super) fn report(&mut self, side: PathPart, seen: CapturedSegment, bytes: (u64, u64), verdict: Verdict) {
         self.report_replaced(side, seen, bytes, verdict, None);
     }
 
     /// The same, with the frame of the packet that replaced it.
     pub(super) fn report_replaced(
         &mut self,
-        side: Side,
+        side: PathPart,
         seen: CapturedSegment,
         bytes: (u64, u64),
         verdict: Verdict,

@@ -15,15 +15,14 @@
 //! | `direction` | sequence numbers, the window, and the start and end of one direction |
 //! | this file | the connection: which direction a packet belongs to |
 
-mod after;
 mod arrival;
-mod before;
 mod cause;
 mod clock;
 mod copies;
 mod data;
 mod direction;
 mod disorder;
+mod downstream;
 mod handshake;
 mod keep_alive;
 mod known;
@@ -37,13 +36,14 @@ mod rounds;
 mod sample;
 mod sighting;
 mod standstill;
+mod upstream;
 mod window;
 
 use reknit_units::{Duration, Instant};
 use serde::{Deserialize, Serialize};
 
 use crate::packet::{Endpoint, Flags, Packet};
-use crate::{Event, Incident, Side, Verdict};
+use crate::{Event, Incident, PathPart, Verdict};
 use arrival::Arrival;
 use copies::{Copies, Seen};
 pub(crate) use data::Data;
@@ -51,8 +51,8 @@ pub(crate) use direction::{Direction, Offer};
 pub(crate) use disorder::Disorder;
 use handshake::{Failure, Handshake, HandshakeEvidence};
 pub(crate) use log::Log;
-use log::{Finding, Out};
-pub use place::{Confidence, Place};
+use log::{Finding, FindingSink};
+pub use place::{CapturePoint, Confidence};
 use round_trip::Echoes;
 pub(crate) use rounds::Reductions;
 
@@ -145,10 +145,10 @@ impl Stream {
         let scale = self.scales.map(|scales| scales[end]);
         let arrival = Arrival { now, frame, packet, scale, most_ranges };
         if flags.has(Flags::ACK) && !flags.has(Flags::RST) {
-            let mut out = Out { stream: self.number, end: 1 - end as u8, now, log };
+            let mut out = FindingSink { stream: self.number, end: 1 - end as u8, now, log };
             self.directions[1 - end].on_ack(&arrival, &mut out);
         }
-        let mut out = Out { stream: self.number, end: end as u8, now, log };
+        let mut out = FindingSink { stream: self.number, end: end as u8, now, log };
         let is_probe = self.directions[end].on_packet(&arrival, &mut out);
         self.on_timestamps(end, packet, now, is_probe);
         if flags.has(Flags::SYN) {
@@ -193,8 +193,8 @@ impl Stream {
     fn report_failure(&mut self, failure: &Failure, now: Instant, log: &mut Log) {
         let Failure { what, client, syns: count, frame, began: at } = *failure;
         self.is_reset |= what == Incident::Refused;
-        let mut out = Out { stream: self.number, end: client as u8, now, log };
-        let (side, bytes, lasted) = (Side::Connection, (0, 0), now.since(at));
+        let mut out = FindingSink { stream: self.number, end: client as u8, now, log };
+        let (side, bytes, lasted) = (PathPart::Connection, (0, 0), now.since(at));
         self.directions[client].report(&Finding { what, side, frame, at, bytes, count, lasted }, &mut out);
     }
 
@@ -206,7 +206,7 @@ impl Stream {
         }
         self.is_reset = true;
         for (of, direction) in self.directions.iter_mut().enumerate() {
-            let mut out = Out { stream: self.number, end: of as u8, now, log };
+            let mut out = FindingSink { stream: self.number, end: of as u8, now, log };
             direction.on_end(&mut out);
         }
         let [own, other] = [&self.directions[end], &self.directions[1 - end]];
@@ -216,8 +216,8 @@ impl Stream {
         let is_about_other = other.data().is_some() && (own.data().is_none() || other.is_outstanding());
         let about = if is_about_other { 1 - end } else { end };
         let what = if about == end { Incident::Reset } else { Incident::ResetByReceiver };
-        let mut out = Out { stream: self.number, end: about as u8, now, log };
-        let (side, bytes, count, lasted) = (Side::Connection, (0, 0), 1, Duration::ZERO);
+        let mut out = FindingSink { stream: self.number, end: about as u8, now, log };
+        let (side, bytes, count, lasted) = (PathPart::Connection, (0, 0), 1, Duration::ZERO);
         self.directions[about].report(&Finding { what, side, frame, at: now, bytes, count, lasted }, &mut out);
     }
 
@@ -267,7 +267,7 @@ impl Stream {
     }
 
     /// Where the data of `end` was captured.
-    pub(crate) fn place(&self, end: usize) -> (Place, Confidence) {
+    pub(crate) fn place(&self, end: usize) -> (CapturePoint, Confidence) {
         let [near, far] = self.directions[end].least();
         place::infer(near, far, [self.ttl[end], self.ttl[1 - end]])
     }
@@ -282,7 +282,7 @@ impl Stream {
         self.echoes = Default::default();
         self.copies.iter_mut().for_each(Copies::rest);
         for end in 0..2 {
-            let mut out = Out { stream: self.number, end: end as u8, now, log };
+            let mut out = FindingSink { stream: self.number, end: end as u8, now, log };
             self.directions[end].rest(now, &mut out);
         }
     }
@@ -306,7 +306,7 @@ impl Stream {
     /// Called about once a second by `Watcher`, with or without packets: decides what can be decided by now.
     pub(crate) fn on_tick(&mut self, now: Instant, log: &mut Log) {
         for end in 0..2 {
-            let mut out = Out { stream: self.number, end: end as u8, now, log };
+            let mut out = FindingSink { stream: self.number, end: end as u8, now, log };
             self.directions[end].rest(now, &mut out);
         }
     }
@@ -340,7 +340,7 @@ impl Stream {
         }
         for end in 0..2 {
             let ended = if self.is_reset { self.last } else { now };
-            let mut out = Out { stream: self.number, end: end as u8, now: ended, log };
+            let mut out = FindingSink { stream: self.number, end: end as u8, now: ended, log };
             self.directions[end].finish(&mut out);
             self.release(end, log);
         }

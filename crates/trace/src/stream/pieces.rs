@@ -1,11 +1,11 @@
 //! Combines the verdicts on the pieces of a packet, which may carry several ranges of data with different histories. Both sides
-//! call `add` while they settle a range; then `Data::settle` calls `touch` and `on_settled`. Owned by [`super::data`].
+//! call `add` while they settle a range; then `Data::decide` calls `touch` and `on_settled`. Owned by [`super::data`].
 
 use serde::{Deserialize, Serialize};
 
-use super::log::Out;
+use super::log::FindingSink;
 use super::sighting::CapturedSegment;
-use crate::{Reason, Side, Verdict, Why};
+use crate::{PathPart, RetransmitReason, UnknownReason, Verdict};
 
 /// What is decided about one transmission of a range.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
@@ -16,8 +16,8 @@ pub(super) enum TransmissionVerdict {
     Discarded(Option<u64>),
     /// It arrived and was needed.
     Needed,
-    Unknown(Reason),
-    Spurious(Why),
+    Unknown(UnknownReason),
+    Spurious(RetransmitReason),
 }
 
 impl TransmissionVerdict {
@@ -35,7 +35,7 @@ impl TransmissionVerdict {
 
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 struct Piece {
-    side: Side,
+    side: PathPart,
     seen: CapturedSegment,
     bytes: (u64, u64),
     ruling: TransmissionVerdict,
@@ -53,7 +53,13 @@ impl Pieces {
     }
 
     /// The verdict on the bytes of one range in the packet that was seen as `seen`.
-    pub(super) fn add(&mut self, side: Side, seen: &CapturedSegment, bytes: (u64, u64), ruling: TransmissionVerdict) {
+    pub(super) fn add(
+        &mut self,
+        side: PathPart,
+        seen: &CapturedSegment,
+        bytes: (u64, u64),
+        ruling: TransmissionVerdict,
+    ) {
         let is_same = |piece: &&mut Piece| piece.seen.frame == seen.frame && piece.side == side;
         let Some(piece) = self.0.iter_mut().find(is_same) else {
             self.0.push(Piece { side, seen: *seen, bytes, ruling, is_touched: true });
@@ -75,7 +81,7 @@ impl Pieces {
     }
 
     /// A range has been settled by both sides: packets without a part of it are complete and are reported.
-    pub(super) fn on_settled(&mut self, out: &mut Out<'_>) {
+    pub(super) fn on_settled(&mut self, out: &mut FindingSink<'_>) {
         let mut open = std::mem::take(&mut self.0);
         open.retain_mut(|piece| {
             let stays = std::mem::take(&mut piece.is_touched);
@@ -88,14 +94,14 @@ impl Pieces {
     }
 
     /// The last range has been settled.
-    pub(super) fn finish(&mut self, out: &mut Out<'_>) {
+    pub(super) fn finish(&mut self, out: &mut FindingSink<'_>) {
         for piece in self.0.drain(..) {
             report(&piece, out);
         }
     }
 }
 
-fn report(piece: &Piece, out: &mut Out<'_>) {
+fn report(piece: &Piece, out: &mut FindingSink<'_>) {
     let (verdict, replaced_by) = match piece.ruling {
         TransmissionVerdict::Lost(by) => (Verdict::Lost, by),
         TransmissionVerdict::Discarded(by) => (Verdict::Discarded, by),

@@ -8,7 +8,7 @@ use serde::Serialize;
 /// A point of the path in the direction of the data.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-pub enum Place {
+pub enum CapturePoint {
     /// At or next to the host that sends the data.
     Sender,
     /// Between the hosts.
@@ -47,14 +47,14 @@ pub(super) fn infer(
     to_sender: Option<Duration>,
     to_receiver: Option<Duration>,
     ttl: [Option<u8>; 2],
-) -> (Place, Confidence) {
+) -> (CapturePoint, Confidence) {
     let by_ttl = match ttl.map(|ttl| ttl.is_some_and(|ttl| INITIAL_TTLS.contains(&ttl))) {
-        [true, false] if ttl[1].is_some() => Some(Place::Sender),
-        [false, true] if ttl[0].is_some() => Some(Place::Receiver),
+        [true, false] if ttl[1].is_some() => Some(CapturePoint::Sender),
+        [false, true] if ttl[0].is_some() => Some(CapturePoint::Receiver),
         _ => None,
     };
     let (Some(to_sender), Some(to_receiver)) = (to_sender, to_receiver) else {
-        return by_ttl.map_or((Place::Middle, Confidence::None), |place| (place, Confidence::Low));
+        return by_ttl.map_or((CapturePoint::Middle, Confidence::None), |place| (place, Confidence::Low));
     };
     let whole = to_sender + to_receiver;
     let share = to_sender.as_secs_f64() / whole.as_secs_f64().max(1e-9);
@@ -64,11 +64,11 @@ pub(super) fn infer(
         return (place, Confidence::High);
     }
     let (place, is_clear) = if share < NEAR && to_sender < HOST {
-        (Place::Sender, share < CLEAR)
+        (CapturePoint::Sender, share < CLEAR)
     } else if share > 1.0 - NEAR && to_receiver < HOST {
-        (Place::Receiver, share > 1.0 - CLEAR)
+        (CapturePoint::Receiver, share > 1.0 - CLEAR)
     } else {
-        (Place::Middle, (2.0 * NEAR..1.0 - 2.0 * NEAR).contains(&share) || to_sender.min(to_receiver) > HOST * 2)
+        (CapturePoint::Middle, (2.0 * NEAR..1.0 - 2.0 * NEAR).contains(&share) || to_sender.min(to_receiver) > HOST * 2)
     };
     let agrees = by_ttl.is_none_or(|by_ttl| by_ttl == place);
     let confidence = if is_clear && agrees && whole >= SHORT { Confidence::High } else { Confidence::Low };

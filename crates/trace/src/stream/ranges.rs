@@ -38,7 +38,7 @@ impl Repeat {
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub(super) struct Resighting {
     pub(super) seen: CapturedSegment,
-    pub(super) why: crate::Why,
+    pub(super) why: crate::RetransmitReason,
     pub(super) what: Repeat,
 }
 

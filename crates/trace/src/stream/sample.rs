@@ -4,8 +4,8 @@ use reknit_units::Instant;
 use serde::{Deserialize, Serialize};
 
 use super::ranges::Range;
-use crate::journey::{Departure, Outcome};
-use crate::{Journey, Place};
+use crate::journey::{Departure, PacketFate};
+use crate::{CapturePoint, Transit};
 
 /// Packets that follow each other, such groups of one direction, and packets of all directions together.
 const GROUP: usize = 64;
@@ -73,16 +73,25 @@ impl Sample {
     }
 
     /// When they were sent and when they arrived, if they were captured at `place`.
-    pub(crate) fn journeys(&self, stream: u32, end: u8, place: Place) -> Vec<Journey> {
+    pub(crate) fn journeys(&self, stream: u32, end: u8, place: CapturePoint) -> Vec<Transit> {
         let side = place.side_of_journeys();
         let journey = |packet: &Packet| {
             let (sent, arrived) = match (place, packet.stamp) {
-                (Place::Sender | Place::Middle, _) => (Departure::At(packet.seen), packet.delivered),
-                (Place::Receiver, Some(stamp)) => (Departure::Stamp(stamp), packet.seen),
-                (Place::Receiver, None) => (Departure::Unknown, packet.seen),
+                (CapturePoint::Sender | CapturePoint::Middle, _) => (Departure::At(packet.seen), packet.delivered),
+                (CapturePoint::Receiver, Some(stamp)) => (Departure::Stamp(stamp), packet.seen),
+                (CapturePoint::Receiver, None) => (Departure::Unknown, packet.seen),
             };
-            let outcome = if packet.is_plain { Outcome::Arrived(arrived) } else { Outcome::Unknown };
-            Journey { stream, end, side, sent, outcome, is_again: false, settled: packet.delivered, len: packet.len }
+            let outcome = if packet.is_plain { PacketFate::Arrived(arrived) } else { PacketFate::Unknown };
+            Transit {
+                stream,
+                end,
+                side,
+                sent,
+                outcome,
+                is_retransmission: false,
+                settled: packet.delivered,
+                len: packet.len,
+            }
         };
         self.packets.iter().map(journey).collect()
     }

@@ -1,6 +1,6 @@
 //! Captures that are changed record by record.
 
-use reknit_trace::{Analysis, Analyzer, Event, Events, Options, Place};
+use reknit_trace::{Analysis, Analyzer, CapturePoint, Event, Events, Options};
 
 pub(crate) const HEADER: usize = 24;
 pub(crate) const RECORD: usize = 16;
@@ -38,7 +38,7 @@ impl Records {
     }
 
     /// The analysis, and the events that count, with the numbers of the whole capture.
-    pub(crate) fn analyze(&self, at: Option<Place>) -> (Analysis, Vec<Event>) {
+    pub(crate) fn analyze(&self, at: Option<CapturePoint>) -> (Analysis, Vec<Event>) {
         let mut analyzer = Analyzer::new(Options { at, ..Options::default() });
         let mut events = Events::default();
         analyzer.read(&self.file()[..], &mut |event| events.add(event)).unwrap();

@@ -7,9 +7,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use log::{Log, Sent};
 use reknit_tcp::scoreboard::SendReason;
-use reknit_trace::{Analyzer, Event, Options, Place, Side, Verdict, Why};
+use reknit_trace::{Analyzer, CapturePoint, Event, Options, PathPart, RetransmitReason, Verdict};
 
-pub(crate) const PLACES: [Place; 3] = [Place::Sender, Place::Middle, Place::Receiver];
+pub(crate) const PLACES: [CapturePoint; 3] = [CapturePoint::Sender, CapturePoint::Middle, CapturePoint::Receiver];
 
 /// What happened to a packet, or what is said about it.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -46,7 +46,7 @@ impl Claim {
             Verdict::Spurious(_) => return Some(Claim::before(Label::Spurious)),
             Verdict::Unknown(_) | Verdict::Incident { .. } => return None,
         };
-        Some(Claim { label, is_after: event.side == Side::After })
+        Some(Claim { label, is_after: event.side == PathPart::Downstream })
     }
 }
 
@@ -123,12 +123,12 @@ impl Confusion {
         }
     }
 
-    fn compare_why(&mut self, why: Why, cause: SendReason) {
+    fn compare_why(&mut self, why: RetransmitReason, cause: SendReason) {
         let is_right = match why {
-            Why::Timeout => cause == SendReason::Timeout,
-            Why::Probe => cause == SendReason::Probe,
-            Why::FastRetransmit => !matches!(cause, SendReason::Timeout | SendReason::Probe),
-            Why::Unknown => {
+            RetransmitReason::Timeout => cause == SendReason::Timeout,
+            RetransmitReason::Probe => cause == SendReason::Probe,
+            RetransmitReason::FastRetransmit => !matches!(cause, SendReason::Timeout | SendReason::Probe),
+            RetransmitReason::Unknown => {
                 self.why[2] += 1;
                 return;
             }

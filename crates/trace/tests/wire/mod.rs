@@ -3,7 +3,7 @@
 use reknit_tcp::segment::{Flags, Options as SegmentOptions, SackBlock, Timestamps};
 use reknit_tcp::{Segment, SeqNum};
 use reknit_trace::{
-    Analysis, Analyzer, DirectionReport, Event, Events, Frame, Incident, IncidentReport, Options, Place,
+    Analysis, Analyzer, CapturePoint, DirectionReport, Event, Events, Frame, Incident, IncidentReport, Options,
 };
 use reknit_wire::{Endpoints, encode_headers_for_offload};
 
@@ -141,7 +141,7 @@ impl Wire {
         self.packets.len()
     }
 
-    pub(crate) fn analyze_at(&self, at: Option<Place>) -> (Analysis, Vec<Event>) {
+    pub(crate) fn analyze_at(&self, at: Option<CapturePoint>) -> (Analysis, Vec<Event>) {
         let mut order: Vec<&Packet> = self.packets.iter().collect();
         order.sort_by_key(|packet| packet.us);
         let mut analyzer = Analyzer::new(Options { at, ..Options::default() });

@@ -31,7 +31,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::algorithm::Algorithm;
-use crate::rule::{NEEDS_SACK, Requirement};
+use crate::requirement::{NEEDS_SACK, Requirement};
 
 /// Parameters: none.
 #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize, JsonSchema)]
@@ -39,7 +39,7 @@ use crate::rule::{NEEDS_SACK, Requirement};
 pub struct CountedPipeConfig {}
 
 impl Algorithm<dyn FastRecovery> for CountedPipeConfig {
-    fn rules(&self) -> &'static [Requirement] {
+    fn requirements(&self) -> &'static [Requirement] {
         &[NEEDS_SACK]
     }
 

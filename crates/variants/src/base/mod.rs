@@ -32,7 +32,7 @@ pub mod undo_limit;
 
 use crate::composition::Composition;
 use crate::pages;
-use crate::variant::{Side, Status, Variant};
+use crate::variant::{ChangedEnd, Status, Variant};
 
 /// The variants, in the order of lists.
 pub const VARIANTS: &[Variant] = &[RENO, reno_nt4::VARIANT, NEWRENO, SACK, SACK_1996];
@@ -42,7 +42,7 @@ const SACK_1996: Variant = Variant {
     aliases: &[],
     summary: "sack whose recovery counts transmissions and duplicate ACKs, as before RFC 3517; stalls after many losses",
     source: "Fall and Floyd 1996",
-    side: Side::Sender,
+    side: ChangedEnd::Sender,
     peer_needs: "SACK",
     status: Status::Faithful,
     page: &pages::BASE_COUNTED_PIPE,
@@ -57,7 +57,7 @@ const NEWRENO: Variant = Variant {
     aliases: &[],
     summary: "reno with a fast recovery that continues after partial ACKs; no SACK",
     source: "RFC 6582",
-    side: Side::Sender,
+    side: ChangedEnd::Sender,
     peer_needs: "nothing",
     status: Status::Faithful,
     page: &pages::BASE_NEWRENO,
@@ -74,7 +74,7 @@ pub(crate) const RENO: Variant = Variant {
     aliases: &[],
     summary: "fast retransmit after 3 duplicate ACKs; a partial ACK ends fast recovery; no SACK",
     source: "RFC 2581; RFC 5681 section 3.2",
-    side: Side::Sender,
+    side: ChangedEnd::Sender,
     peer_needs: "nothing",
     status: Status::Faithful,
     page: &pages::BASE_RENO,
@@ -91,7 +91,7 @@ const SACK: Variant = Variant {
     aliases: &["rfc6675"],
     summary: "loss recovery based on SACK; all other variants with SACK build on it",
     source: "RFC 6675",
-    side: Side::Sender,
+    side: ChangedEnd::Sender,
     peer_needs: "SACK",
     status: Status::Faithful,
     page: &pages::BASE_SACK,

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::algorithm::Algorithm;
 use crate::base::rfc6298::{self, Rfc6298};
-use crate::rule::Requirement;
+use crate::requirement::Requirement;
 
 /// Parameters: none.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
@@ -17,7 +17,7 @@ use crate::rule::Requirement;
 pub struct NoTimerConfig {}
 
 impl Algorithm<dyn RtoEstimator> for NoTimerConfig {
-    fn rules(&self) -> &'static [Requirement] {
+    fn requirements(&self) -> &'static [Requirement] {
         &[Requirement::Only(Seam::LossDetector, &["oracle", "learned-lateness"])]
     }
 

@@ -14,7 +14,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::algorithm::Algorithm;
-use crate::rule::{NEEDS_SACK, Requirement};
+use crate::requirement::{NEEDS_SACK, Requirement};
 
 /// Parameters.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
@@ -44,7 +44,7 @@ impl Default for PrrConfig {
 }
 
 impl Algorithm<dyn FastRecovery> for PrrConfig {
-    fn rules(&self) -> &'static [Requirement] {
+    fn requirements(&self) -> &'static [Requirement] {
         &[NEEDS_SACK]
     }
 

@@ -19,7 +19,7 @@ use crate::base;
 use crate::base::fixed_threshold;
 use crate::composition::Composition;
 use crate::pages;
-use crate::variant::{Side, Status, Variant};
+use crate::variant::{ChangedEnd, Status, Variant};
 
 /// The registry entry.
 pub(crate) const VARIANT: Variant = Variant {
@@ -27,7 +27,7 @@ pub(crate) const VARIANT: Variant = Variant {
     aliases: &[],
     summary: "reno with a threshold of 2 duplicate ACKs, as observed in Windows NT 4.0",
     source: "Laor and Gendel 2002",
-    side: Side::Sender,
+    side: ChangedEnd::Sender,
     peer_needs: "nothing",
     status: Status::Faithful,
     page: &pages::BASE_RENO_NT4,

@@ -31,7 +31,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::algorithm::Algorithm;
 use crate::base::reno::in_episode;
-use crate::rule::{NEEDS_SACK, Requirement};
+use crate::requirement::{NEEDS_SACK, Requirement};
 
 /// What to do when too few segments are outstanding to reach the threshold.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize, JsonSchema)]
@@ -67,7 +67,7 @@ pub struct SackedAboveConfig {
 }
 
 impl Algorithm<dyn LossDetector> for SackedAboveConfig {
-    fn rules(&self) -> &'static [Requirement] {
+    fn requirements(&self) -> &'static [Requirement] {
         &[NEEDS_SACK]
     }
 
@@ -268,7 +268,7 @@ impl Plugin for SackedAbove {
 pub struct PipeConfig {}
 
 impl Algorithm<dyn FastRecovery> for PipeConfig {
-    fn rules(&self) -> &'static [Requirement] {
+    fn requirements(&self) -> &'static [Requirement] {
         &[NEEDS_SACK]
     }
 

@@ -7,7 +7,7 @@ use crate::base::{delivery_clocked, newreno};
 use crate::bbr;
 use crate::composition::Composition;
 use crate::pages;
-use crate::variant::{Side, Status, Variant};
+use crate::variant::{ChangedEnd, Status, Variant};
 
 /// The variants, in the order of lists.
 pub const VARIANTS: &[Variant] = &[ORACLE, ORACLE_RENO, ORACLE_BBR, ORACLE_BBR1];
@@ -18,7 +18,7 @@ const ORACLE: Variant = Variant {
     aliases: &["oracle-cubic"],
     summary: "reference, in simulation only: the simulator tells the sender which packets were lost; its window grows as in CUBIC",
     source: "this project",
-    side: Side::Sender,
+    side: ChangedEnd::Sender,
     peer_needs: "SACK",
     status: Status::Original,
     page: &pages::LIMIT_ORACLE,

@@ -38,7 +38,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::algorithm::Algorithm;
 use crate::base::silence::Silence;
-use crate::rule::Requirement;
+use crate::requirement::Requirement;
 
 /// Parameters of the detector: none.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
@@ -46,7 +46,7 @@ use crate::rule::Requirement;
 pub struct OracleConfig {}
 
 impl Algorithm<dyn LossDetector> for OracleConfig {
-    fn rules(&self) -> &'static [Requirement] {
+    fn requirements(&self) -> &'static [Requirement] {
         &[Requirement::Only(Seam::Postponement, &[])]
     }
 

@@ -19,7 +19,7 @@ use serde::{Deserialize, Serialize};
 
 use super::cubic::delivered;
 use crate::algorithm::Algorithm;
-use crate::rule::{NEEDS_SACK, Requirement};
+use crate::requirement::{NEEDS_SACK, Requirement};
 
 /// No parameters.
 #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize, JsonSchema)]
@@ -27,7 +27,7 @@ use crate::rule::{NEEDS_SACK, Requirement};
 pub struct LinuxPrrConfig {}
 
 impl Algorithm<dyn FastRecovery> for LinuxPrrConfig {
-    fn rules(&self) -> &'static [Requirement] {
+    fn requirements(&self) -> &'static [Requirement] {
         &[NEEDS_SACK]
     }
 

@@ -42,7 +42,7 @@ use super::reordering::lowest_overtaken;
 use super::ticks::expiry;
 use super::undo::{FirstRetransmission, duplicated};
 use crate::algorithm::Algorithm;
-use crate::rule::{NEEDS_SACK, Requirement};
+use crate::requirement::{NEEDS_SACK, Requirement};
 use crate::time::overtaking::{Overtaking, WindowedMin};
 
 /// The largest number of steps of the reordering window.
@@ -78,7 +78,7 @@ impl Default for LinuxRackConfig {
 }
 
 impl Algorithm<dyn LossDetector> for LinuxRackConfig {
-    fn rules(&self) -> &'static [Requirement] {
+    fn requirements(&self) -> &'static [Requirement] {
         &[Requirement::Only(Seam::Postponement, &[]), Requirement::Waits, NEEDS_SACK]
     }
 

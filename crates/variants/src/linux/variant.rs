@@ -27,7 +27,7 @@ use reknit_units::Duration;
 use super::{acks, cubic, frto, prr, rack, receive_buffer, reduction, reordering, rto, send_buffer, transmit, undo};
 use crate::composition::Composition;
 use crate::pages;
-use crate::variant::{Side, Status, Variant};
+use crate::variant::{ChangedEnd, Status, Variant};
 
 /// The registry entry.
 pub(crate) const VARIANT: Variant = Variant {
@@ -35,7 +35,7 @@ pub(crate) const VARIANT: Variant = Variant {
     aliases: &["linux-cubic"],
     summary: "Linux 6.18: RACK, learned reordering, undo by DSACK, timestamps and F-RTO, PRR, CUBIC",
     source: "Linux 6.18; RFC 8985, RFC 9937, RFC 9438, RFC 5682, RFC 3522",
-    side: Side::Both,
+    side: ChangedEnd::Both,
     peer_needs: "SACK, DSACK, timestamps",
     status: Status::Partial,
     page: &pages::LINUX_VARIANT,

@@ -37,7 +37,7 @@ use serde::{Deserialize, Serialize};
 use crate::algorithm::Algorithm;
 use crate::base::arrivals::Arrivals;
 use crate::base::delayed_ack;
-use crate::rule::Requirement;
+use crate::requirement::Requirement;
 
 /// Parameters.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
@@ -57,7 +57,7 @@ impl Default for DelayedDuplicatesConfig {
 }
 
 impl Algorithm<dyn AckPolicy> for DelayedDuplicatesConfig {
-    fn rules(&self) -> &'static [Requirement] {
+    fn requirements(&self) -> &'static [Requirement] {
         &[Requirement::Withholds]
     }
 

@@ -9,7 +9,7 @@ use reknit_units::Segments;
 use crate::base::fixed_threshold;
 use crate::composition::Composition;
 use crate::pages;
-use crate::variant::{Side, Status, Variant};
+use crate::variant::{ChangedEnd, Status, Variant};
 
 /// The variants, in the order of lists.
 pub const VARIANTS: &[Variant] = &[YANG, PAXSON_RCV, LPC_RECEIVER];
@@ -19,7 +19,7 @@ const LPC_RECEIVER: Variant = Variant {
     aliases: &[],
     summary: "the receiver sends a duplicate ACK for every second out-of-order segment, or after 40 ms",
     source: "Lee, Park, Choi 2002; survey section 6.1.1",
-    side: Side::Receiver,
+    side: ChangedEnd::Receiver,
     peer_needs: "nothing",
     status: Status::Partial,
     page: &pages::RECEIVER_LPC_RECEIVER,
@@ -34,7 +34,7 @@ const PAXSON_RCV: Variant = Variant {
     aliases: &[],
     summary: "fast retransmit after 2 duplicate ACKs; the receiver sends the second one 20 ms after the first",
     source: "Paxson 1999; Yang 2001, section 2.3.2; survey section 6.1.2",
-    side: Side::Both,
+    side: ChangedEnd::Both,
     peer_needs: "SACK",
     status: Status::Partial,
     page: &pages::RECEIVER_PAXSON_RCV,
@@ -50,7 +50,7 @@ const YANG: Variant = Variant {
     aliases: &[],
     summary: "the receiver withholds duplicate ACKs, and sends paced in-order ACKs once the late segment arrives",
     source: "Yang, MIT 2001, chapters 3 and 4",
-    side: Side::Receiver,
+    side: ChangedEnd::Receiver,
     peer_needs: "nothing",
     status: Status::Partial,
     page: &pages::RECEIVER_YANG,

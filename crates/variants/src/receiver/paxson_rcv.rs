@@ -30,7 +30,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::algorithm::Algorithm;
 use crate::base::delayed_ack;
-use crate::rule::Requirement;
+use crate::requirement::Requirement;
 
 /// Parameters.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
@@ -47,7 +47,7 @@ impl Default for HeldDuplicatesConfig {
 }
 
 impl Algorithm<dyn AckPolicy> for HeldDuplicatesConfig {
-    fn rules(&self) -> &'static [Requirement] {
+    fn requirements(&self) -> &'static [Requirement] {
         &[Requirement::Withholds]
     }
 

@@ -45,7 +45,7 @@ use std::collections::VecDeque;
 use crate::algorithm::Algorithm;
 use crate::base::arrivals::{Arrivals, is_longer_than_a_round_trip};
 use crate::base::delayed_ack;
-use crate::rule::Requirement;
+use crate::requirement::Requirement;
 
 /// Parameters.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
@@ -84,7 +84,7 @@ impl Default for YangConfig {
 }
 
 impl Algorithm<dyn AckPolicy> for YangConfig {
-    fn rules(&self) -> &'static [Requirement] {
+    fn requirements(&self) -> &'static [Requirement] {
         &[Requirement::Withholds]
     }
 

@@ -14,7 +14,7 @@ use super::repairs::{Outcomes, Repair, Repairs};
 use super::rounds::Rounds;
 use crate::algorithm::Algorithm;
 use crate::base::silence::Silence;
-use crate::rule::{NEEDS_SACK, Requirement};
+use crate::requirement::{NEEDS_SACK, Requirement};
 
 /// After this many probes without an answer, everything outstanding is marked lost.
 const MAX_PROBES: u32 = 2;
@@ -55,7 +55,7 @@ impl Default for LearnedLatenessConfig {
 }
 
 impl Algorithm<dyn LossDetector> for LearnedLatenessConfig {
-    fn rules(&self) -> &'static [Requirement] {
+    fn requirements(&self) -> &'static [Requirement] {
         &[Requirement::Only(Seam::Postponement, &[]), Requirement::Waits, NEEDS_SACK]
     }
 

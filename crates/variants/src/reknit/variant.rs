@@ -71,7 +71,7 @@ use crate::algorithms::LossDetector;
 use crate::base::{delivery_clocked, newreno};
 use crate::composition::Composition;
 use crate::pages;
-use crate::variant::{Side, Status, Variant};
+use crate::variant::{ChangedEnd, Status, Variant};
 
 /// The registry entry.
 pub(crate) const REKNIT: Variant = Variant {
@@ -79,7 +79,7 @@ pub(crate) const REKNIT: Variant = Variant {
     aliases: &[],
     summary: "waits as long as late segments usually take on this path, and reduces the window only for real losses; grows as CUBIC",
     source: "this project",
-    side: Side::Sender,
+    side: ChangedEnd::Sender,
     peer_needs: "SACK, better with DSACK",
     status: Status::Original,
     page: &pages::REKNIT_VARIANT,

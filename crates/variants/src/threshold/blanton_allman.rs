@@ -37,7 +37,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::algorithm::Algorithm;
 use crate::base::episode_sample::EpisodeSample;
-use crate::rule;
+use crate::requirement;
 
 /// How the threshold changes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize, JsonSchema)]
@@ -75,8 +75,11 @@ impl Default for BlantonAllmanConfig {
 }
 
 impl Algorithm<dyn DupThresh> for BlantonAllmanConfig {
-    fn rules(&self) -> &'static [rule::Requirement] {
-        &[rule::Requirement::MayExceedWindow, rule::Requirement::Needs(rule::Need::Sack, "the threshold stays at 3")]
+    fn requirements(&self) -> &'static [requirement::Requirement] {
+        &[
+            requirement::Requirement::MayExceedWindow,
+            requirement::Requirement::Needs(requirement::Need::Sack, "the threshold stays at 3"),
+        ]
     }
 
     fn build(&self) -> Box<dyn DupThresh> {

@@ -41,7 +41,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::algorithm::Algorithm;
 use crate::base::episode_sample::EpisodeSample;
-use crate::rule::{Need, Requirement};
+use crate::requirement::{Need, Requirement};
 
 /// Parameters.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
@@ -102,7 +102,7 @@ fn share(value: f64) -> Share {
 }
 
 impl Algorithm<dyn DupThresh> for LeungMaConfig {
-    fn rules(&self) -> &'static [Requirement] {
+    fn requirements(&self) -> &'static [Requirement] {
         &[Requirement::MayExceedWindow, Requirement::Needs(Need::Sack, "the threshold stays at 3")]
     }
 

@@ -25,7 +25,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::algorithm::Algorithm;
 use crate::base::fixed_threshold;
-use crate::rule::Requirement;
+use crate::requirement::Requirement;
 
 /// Parameters.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
@@ -52,7 +52,7 @@ impl PathsConfig {
 }
 
 impl Algorithm<dyn DupThresh> for PathsConfig {
-    fn rules(&self) -> &'static [Requirement] {
+    fn requirements(&self) -> &'static [Requirement] {
         &[Requirement::MayExceedWindow]
     }
 

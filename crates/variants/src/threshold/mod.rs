@@ -15,7 +15,7 @@ use crate::base::limited_transmit;
 use crate::composition::Composition;
 use crate::pages;
 use crate::undo::dsack_det;
-use crate::variant::{Side, Status, Variant};
+use crate::variant::{ChangedEnd, Status, Variant};
 
 /// The variants, in the order of lists.
 pub const VARIANTS: &[Variant] = &[
@@ -46,7 +46,7 @@ const BA_INC: Variant = Variant {
     aliases: &["dsack-bl-inc"],
     summary: "each spurious fast retransmit raises the threshold by one; a timeout resets it",
     source: "Blanton and Allman 2002; RR-TCP section 3; survey section 5.2.2",
-    side: Side::Sender,
+    side: ChangedEnd::Sender,
     peer_needs: "SACK, DSACK",
     status: Status::Faithful,
     page: &pages::THRESHOLD_BLANTON_ALLMAN,
@@ -99,7 +99,7 @@ const LEUNG_MA: Variant = Variant {
     aliases: &["leungma"],
     summary: "the threshold is a moving average of reordering lengths plus their deviation, limited by the timeout",
     source: "Leung and Ma 2005; survey section 5.2.4",
-    side: Side::Sender,
+    side: ChangedEnd::Sender,
     peer_needs: "SACK, DSACK",
     status: Status::Partial,
     page: &pages::THRESHOLD_LEUNG_MA,
@@ -131,7 +131,7 @@ const LPC_SENDER: Variant = Variant {
     aliases: &["lee-park-choi"],
     summary: "a threshold that grows with the logarithm of the number of paths, which must be configured",
     source: "Lee, Park and Choi 2002; survey section 5.2.1",
-    side: Side::Sender,
+    side: ChangedEnd::Sender,
     peer_needs: "SACK",
     status: Status::Partial,
     page: &pages::THRESHOLD_LPC_SENDER,
@@ -148,7 +148,7 @@ const NCR_CAREFUL: Variant = Variant {
     aliases: &["ncr"],
     summary: "a threshold of 2/3 of the outstanding data; until then new data for every second SACKed segment",
     source: "RFC 4653",
-    side: Side::Sender,
+    side: ChangedEnd::Sender,
     peer_needs: "SACK, a receive buffer of two windows",
     status: Status::Faithful,
     page: &pages::THRESHOLD_NCR,
@@ -180,7 +180,7 @@ const RN: Variant = Variant {
     aliases: &["rn-tcp"],
     summary: "routers report drops; for a gap without drops the sender waits for six duplicate ACKs",
     source: "Sathiaseelan, Radzik 2004; survey section 5.2.5",
-    side: Side::Both,
+    side: ChangedEnd::Both,
     peer_needs: "SACK, the experimental option `drops`, routers that notify",
     status: Status::Partial,
     page: &pages::THRESHOLD_RN,
@@ -197,7 +197,7 @@ const RR_RCV: Variant = Variant {
     aliases: &[],
     summary: "the receiver measures reordering and advises the sender's dupthresh",
     source: "RR-TCP, ICSI TR-02-006, section 6",
-    side: Side::Both,
+    side: ChangedEnd::Both,
     peer_needs: "SACK, the experimental option `dup-thresh`",
     status: Status::Partial,
     page: &pages::THRESHOLD_RR_RECEIVER,

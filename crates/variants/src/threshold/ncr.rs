@@ -38,7 +38,7 @@ use serde::{Deserialize, Serialize};
 use crate::algorithm::Algorithm;
 use crate::base::newreno;
 use crate::base::{fixed_threshold, limited_transmit, respond_at_once};
-use crate::rule::{Need, Requirement};
+use crate::requirement::{Need, Requirement};
 
 /// RFC 4653 requires SACK.
 pub(crate) fn without_sack(plugins: &mut SenderPlugins) {
@@ -68,7 +68,7 @@ pub struct NcrConfig {
 }
 
 impl Algorithm<dyn DupThresh> for NcrConfig {
-    fn rules(&self) -> &'static [Requirement] {
+    fn requirements(&self) -> &'static [Requirement] {
         &[
             Requirement::Only(Seam::DupThresh, &["ncr"]),
             Requirement::Only(Seam::LimitedTransmit, &["ncr"]),
@@ -82,7 +82,7 @@ impl Algorithm<dyn DupThresh> for NcrConfig {
 }
 
 impl Algorithm<dyn LimitedTransmit> for NcrConfig {
-    fn rules(&self) -> &'static [Requirement] {
+    fn requirements(&self) -> &'static [Requirement] {
         &[
             Requirement::Only(Seam::DupThresh, &["ncr"]),
             Requirement::Only(Seam::LimitedTransmit, &["ncr"]),

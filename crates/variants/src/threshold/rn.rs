@@ -39,7 +39,7 @@ use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
 
 use crate::algorithm::Algorithm;
-use crate::rule::{Need, Requirement};
+use crate::requirement::{Need, Requirement};
 
 /// Parameters of the sender.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
@@ -60,7 +60,7 @@ impl Default for NotifiedConfig {
 }
 
 impl Algorithm<dyn DupThresh> for NotifiedConfig {
-    fn rules(&self) -> &'static [Requirement] {
+    fn requirements(&self) -> &'static [Requirement] {
         &[Requirement::MayExceedWindow]
     }
 
@@ -104,7 +104,7 @@ impl Plugin for Notified {
 pub struct DropNoticesConfig {}
 
 impl Algorithm<dyn HeaderSupport> for DropNoticesConfig {
-    fn rules(&self) -> &'static [Requirement] {
+    fn requirements(&self) -> &'static [Requirement] {
         &[Requirement::Needs(Need::Feature(Features::DROPS), "the threshold stays at 3")]
     }
 

@@ -41,7 +41,7 @@ use serde::{Deserialize, Serialize};
 use crate::algorithm::Algorithm;
 use crate::base::reno::in_episode;
 use crate::base::sack::{self, SackedAbove};
-use crate::rule::{NEEDS_SACK, Requirement};
+use crate::requirement::{NEEDS_SACK, Requirement};
 
 /// Parameters.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
@@ -62,7 +62,7 @@ impl Default for DelayedResponseConfig {
 }
 
 impl Algorithm<dyn LossDetector> for DelayedResponseConfig {
-    fn rules(&self) -> &'static [Requirement] {
+    fn requirements(&self) -> &'static [Requirement] {
         &[Requirement::Only(Seam::DupThresh, &["fixed"]), Requirement::Waits, NEEDS_SACK]
     }
 

@@ -11,7 +11,7 @@ use crate::base::{cubic, limited_transmit, prr, undo_limit};
 use crate::composition::Composition;
 use crate::pages;
 use crate::undo::dsack_det;
-use crate::variant::{Side, Status, Variant};
+use crate::variant::{ChangedEnd, Status, Variant};
 
 /// The variants, in the order of lists.
 pub const VARIANTS: &[Variant] = &[DCR, PR, RACK];
@@ -21,7 +21,7 @@ const DCR: Variant = Variant {
     aliases: &["tcp-dcr"],
     summary: "fast retransmit one round trip after the first duplicate ACK, whatever their number",
     source: "TCP-DCR, NETWORKING 2004; survey section 6.1.4",
-    side: Side::Sender,
+    side: ChangedEnd::Sender,
     peer_needs: "SACK, a receive buffer of two windows",
     status: Status::Partial,
     page: &pages::TIME_DCR,
@@ -37,7 +37,7 @@ const PR: Variant = Variant {
     aliases: &["tcp-pr"],
     summary: "a segment counts as lost once it has been outstanding for three times the longest recent RTT; does not count duplicate ACKs as a sign of loss",
     source: "TCP-PR, Transactions on Networking 2006; survey section 6.2.1",
-    side: Side::Sender,
+    side: ChangedEnd::Sender,
     peer_needs: "SACK, for more precise timing",
     status: Status::Partial,
     page: &pages::TIME_PR,
@@ -58,7 +58,7 @@ const RACK: Variant = Variant {
     aliases: &["rack-tlp"],
     summary: "time-based detection and tail loss probe, with PRR, CUBIC and DSACK undo",
     source: "RFC 8985, RFC 9937, RFC 9438",
-    side: Side::Sender,
+    side: ChangedEnd::Sender,
     peer_needs: "SACK, DSACK to adapt",
     status: Status::Faithful,
     page: &pages::TIME_RACK,

@@ -47,7 +47,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::algorithm::Algorithm;
-use crate::rule::Requirement;
+use crate::requirement::Requirement;
 use crate::time::pr_envelope::samples;
 
 /// Parameters of the detector.
@@ -78,7 +78,7 @@ impl Default for SegmentClocksConfig {
 }
 
 impl Algorithm<dyn LossDetector> for SegmentClocksConfig {
-    fn rules(&self) -> &'static [Requirement] {
+    fn requirements(&self) -> &'static [Requirement] {
         &[
             Requirement::Only(Seam::DupThresh, &["fixed"]),
             Requirement::Only(Seam::Postponement, &[]),
@@ -278,7 +278,7 @@ pub struct OutstandingConfig {}
 
 impl Algorithm<dyn FastRecovery> for OutstandingConfig {
     /// Other detectors would mistake one loss for many, because its episodes are short.
-    fn rules(&self) -> &'static [Requirement] {
+    fn requirements(&self) -> &'static [Requirement] {
         &[Requirement::Only(Seam::LossDetector, &["segment-clocks"])]
     }
 

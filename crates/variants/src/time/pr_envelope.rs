@@ -24,7 +24,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::algorithm::Algorithm;
-use crate::rule::Requirement;
+use crate::requirement::Requirement;
 
 /// Parameters of the envelope.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
@@ -46,7 +46,7 @@ impl Default for RttEnvelopeConfig {
 
 impl Algorithm<dyn RtoEstimator> for RttEnvelopeConfig {
     /// It has no retransmission timer.
-    fn rules(&self) -> &'static [Requirement] {
+    fn requirements(&self) -> &'static [Requirement] {
         &[Requirement::Only(Seam::LossDetector, &["segment-clocks"])]
     }
 

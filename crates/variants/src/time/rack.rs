@@ -23,7 +23,7 @@
 //! **Status.** Faithful.
 
 use crate::algorithm::Algorithm;
-use crate::rule::{NEEDS_SACK, Requirement};
+use crate::requirement::{NEEDS_SACK, Requirement};
 use crate::time::overtaking::{Overtaking, Transmission, WindowedMin};
 use reknit_tcp::facts::{AckFacts, Context, Phase, RecoveryEvent, TIMESTAMP_TICK};
 use reknit_tcp::scoreboard::{SegId, SegmentRecord, SendReason};
@@ -64,7 +64,7 @@ impl Default for RackConfig {
 }
 
 impl Algorithm<dyn LossDetector> for RackConfig {
-    fn rules(&self) -> &'static [Requirement] {
+    fn requirements(&self) -> &'static [Requirement] {
         &[Requirement::Only(Seam::Postponement, &[]), Requirement::Waits, NEEDS_SACK]
     }
 

@@ -19,7 +19,7 @@ use crate::algorithms::{LimitedTransmit, SpuriousResponse};
 use crate::composition::Composition;
 use crate::pages;
 use crate::undo::dsack_det;
-use crate::variant::{Side, Status, Variant};
+use crate::variant::{ChangedEnd, Status, Variant};
 
 /// The registry entry.
 pub(crate) const VARIANT: Variant = Variant {
@@ -27,7 +27,7 @@ pub(crate) const VARIANT: Variant = Variant {
     aliases: &["dsack-bl-r"],
     summary: "sack + DSACK detection; slow start back to the old window, new data on every second duplicate ACK",
     source: "RR-TCP, ICSI TR-02-006, section 3",
-    side: Side::Sender,
+    side: ChangedEnd::Sender,
     peer_needs: "SACK, DSACK",
     status: Status::Faithful,
     page: &pages::UNDO_BA_R,

@@ -43,7 +43,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::algorithm::Algorithm;
-use crate::rule::{Need, Requirement};
+use crate::requirement::{Need, Requirement};
 
 /// A run of freezes lasts at most this many times t1.
 const LONGEST_RUN: u64 = 8;
@@ -174,7 +174,7 @@ impl SpuriousDetector for Door {
 pub struct OrdinalsConfig {}
 
 impl Algorithm<dyn HeaderSupport> for OrdinalsConfig {
-    fn rules(&self) -> &'static [Requirement] {
+    fn requirements(&self) -> &'static [Requirement] {
         &[Requirement::Needs(Need::Feature(Features::ORDINALS), "reordering is detected by timestamps")]
     }
 

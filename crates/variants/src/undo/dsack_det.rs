@@ -36,7 +36,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::algorithm::Algorithm;
-use crate::rule::{Need, Requirement};
+use crate::requirement::{Need, Requirement};
 
 /// What a DSACK for a segment that was sent once means.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize, JsonSchema)]
@@ -67,7 +67,7 @@ impl Default for DsackConfig {
 }
 
 impl Algorithm<dyn SpuriousDetector> for DsackConfig {
-    fn rules(&self) -> &'static [Requirement] {
+    fn requirements(&self) -> &'static [Requirement] {
         &[Requirement::Needs(Need::Sack, "spurious retransmissions are not detected")]
     }
 

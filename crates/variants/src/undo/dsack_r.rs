@@ -16,7 +16,7 @@ use crate::algorithms::SpuriousResponse;
 use crate::composition::Composition;
 use crate::pages;
 use crate::undo::dsack_det;
-use crate::variant::{Side, Status, Variant};
+use crate::variant::{ChangedEnd, Status, Variant};
 
 /// The registry entry.
 pub(crate) const VARIANT: Variant = Variant {
@@ -24,7 +24,7 @@ pub(crate) const VARIANT: Variant = Variant {
     aliases: &[],
     summary: "sack + DSACK detection; restores the old window at once after a spurious fast retransmit",
     source: "RR-TCP, ICSI TR-02-006, section 3",
-    side: Side::Sender,
+    side: ChangedEnd::Sender,
     peer_needs: "SACK, DSACK",
     status: Status::Faithful,
     page: &pages::UNDO_DSACK_R,

@@ -20,7 +20,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::algorithm::Algorithm;
-use crate::rule::{Need, Requirement};
+use crate::requirement::{Need, Requirement};
 
 /// Parameters.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
@@ -38,7 +38,7 @@ impl Default for DsackRepeatConfig {
 }
 
 impl Algorithm<dyn HeaderSupport> for DsackRepeatConfig {
-    fn rules(&self) -> &'static [Requirement] {
+    fn requirements(&self) -> &'static [Requirement] {
         &[Requirement::Needs(Need::Feature(Features::REPEATS), "each duplicate is reported once")]
     }
 

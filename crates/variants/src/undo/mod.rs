@@ -17,7 +17,7 @@ use crate::algorithms::SpuriousResponse;
 use crate::base::rfc4015;
 use crate::composition::Composition;
 use crate::pages;
-use crate::variant::{Side, Status, Variant};
+use crate::variant::{ChangedEnd, Status, Variant};
 
 /// The variants, in the order of lists.
 pub const VARIANTS: &[Variant] = &[
@@ -40,7 +40,7 @@ const DOOR: Variant = Variant {
     aliases: &["tcp-door"],
     summary: "sack + packet numbers that show reordering; then no reductions for a while, and the last one is undone",
     source: "Wang and Zhang, MobiHoc 2002; survey section 5.1.2",
-    side: Side::Both,
+    side: ChangedEnd::Both,
     peer_needs: "SACK, the experimental option `ordinals`; without it timestamps",
     status: Status::Partial,
     page: &pages::UNDO_DOOR,
@@ -57,7 +57,7 @@ const DSACK_REPEAT: Variant = Variant {
     aliases: &[],
     summary: "dsack-r with each duplicate reported in three ACKs",
     source: "survey section 8.2",
-    side: Side::Both,
+    side: ChangedEnd::Both,
     peer_needs: "SACK, DSACK, the experimental option `repeats`",
     status: Status::Faithful,
     page: &pages::UNDO_DSACK_REPEAT,
@@ -73,7 +73,7 @@ const EIFEL: Variant = Variant {
     aliases: &["rfc3522"],
     summary: "sack + timestamps that distinguish originals from retransmissions; the response of RFC 4015",
     source: "RFC 3522, RFC 4015; survey section 5.1.1",
-    side: Side::Sender,
+    side: ChangedEnd::Sender,
     peer_needs: "SACK, timestamps",
     status: Status::Faithful,
     page: &pages::UNDO_EIFEL,
@@ -86,7 +86,7 @@ const EIFEL_RTX: Variant = Variant {
     aliases: &[],
     summary: "eifel with an echoed retransmission bit",
     source: "RR-TCP, ICSI TR-02-006, section 3; RFC 3522 section 3.2",
-    side: Side::Both,
+    side: ChangedEnd::Both,
     peer_needs: "SACK, the experimental option `retransmitted`; without it timestamps",
     status: Status::Faithful,
     page: &pages::UNDO_EIFEL,
@@ -111,7 +111,7 @@ const FRTO_2002: Variant = Variant {
     aliases: &[],
     summary: "sack + forward RTO recovery; the window stays halved after a spurious timeout",
     source: "Sarolahti, Kojo, Raatikainen, Helsinki C-2002-07, section 3",
-    side: Side::Sender,
+    side: ChangedEnd::Sender,
     peer_needs: "SACK, for loss recovery only",
     status: Status::Faithful,
     page: &pages::UNDO_FRTO,
@@ -124,7 +124,7 @@ const FRTO_2002_DSACK: Variant = Variant {
     aliases: &["frto-2002-dsack"],
     summary: "frto-2002 + slow start back to the old window once DSACK proves the timeout spurious",
     source: "Sarolahti, Kojo, Raatikainen, Helsinki C-2002-07, section 6",
-    side: Side::Sender,
+    side: ChangedEnd::Sender,
     peer_needs: "SACK, DSACK",
     status: Status::Partial,
     page: &pages::UNDO_FRTO,
@@ -141,7 +141,7 @@ const FRTO: Variant = Variant {
     aliases: &["rfc5682"],
     summary: "sack + forward RTO recovery; the response of RFC 4015 after a spurious timeout",
     source: "RFC 5682 section 2; RFC 4015",
-    side: Side::Sender,
+    side: ChangedEnd::Sender,
     peer_needs: "SACK, for loss recovery only",
     status: Status::Faithful,
     page: &pages::UNDO_FRTO,
@@ -154,7 +154,7 @@ const FRTO_SACK: Variant = Variant {
     aliases: &[],
     summary: "frto that checks which data is acknowledged, so that duplicate ACKs do not end it",
     source: "RFC 5682 section 3; RFC 4015",
-    side: Side::Sender,
+    side: ChangedEnd::Sender,
     peer_needs: "SACK",
     status: Status::Faithful,
     page: &pages::UNDO_FRTO,
@@ -178,7 +178,7 @@ const RTO_ADAPTK: Variant = Variant {
     aliases: &[],
     summary: "dsack-r with a retransmission timeout that each spurious timeout makes longer",
     source: "RR-TCP, ICSI TR-02-006, section 6",
-    side: Side::Sender,
+    side: ChangedEnd::Sender,
     peer_needs: "SACK, DSACK",
     status: Status::Partial,
     page: &pages::UNDO_RTO_ADAPTK,

@@ -26,7 +26,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::algorithm::Algorithm;
-use crate::rule::{Need, Requirement};
+use crate::requirement::{Need, Requirement};
 
 /// No parameters.
 #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize, JsonSchema)]
@@ -34,7 +34,7 @@ use crate::rule::{Need, Requirement};
 pub struct RetransmittedConfig {}
 
 impl Algorithm<dyn HeaderSupport> for RetransmittedConfig {
-    fn rules(&self) -> &'static [Requirement] {
+    fn requirements(&self) -> &'static [Requirement] {
         &[Requirement::Needs(
             Need::Feature(Features::RESENT),
             "copies are distinguished by timestamps, if there are any",

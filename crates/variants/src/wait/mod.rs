@@ -10,7 +10,7 @@ use crate::base::fixed_threshold;
 use crate::composition::Composition;
 use crate::pages;
 use crate::threshold;
-use crate::variant::{Side, Status, Variant};
+use crate::variant::{ChangedEnd, Status, Variant};
 
 /// The variants, in the order of lists.
 pub const VARIANTS: &[Variant] = &[BA_TIMEDEL, BA_TIMEINC, PAXSON_SND];
@@ -20,7 +20,7 @@ const PAXSON_SND: Variant = Variant {
     aliases: &[],
     summary: "fast retransmit 20 ms after the second duplicate ACK, if the hole is still open",
     source: "Paxson 1999; Yang 2001, section 2.3.2",
-    side: Side::Sender,
+    side: ChangedEnd::Sender,
     peer_needs: "SACK",
     status: Status::Faithful,
     page: &pages::WAIT_PAXSON_SND,
@@ -37,7 +37,7 @@ const BA_TIMEDEL: Variant = Variant {
     aliases: &["dsack-bl-timedel"],
     summary: "after three duplicate ACKs, waits for the longest delay of a spuriously retransmitted segment so far",
     source: "Blanton and Allman 2002; RR-TCP section 3",
-    side: Side::Sender,
+    side: ChangedEnd::Sender,
     peer_needs: "SACK, DSACK",
     status: Status::Faithful,
     page: &pages::WAIT_TIME_DELAYED,

@@ -34,7 +34,7 @@ use std::num::NonZeroU64;
 
 use crate::algorithm::Algorithm;
 use crate::base::episode_sample::EpisodeSample;
-use crate::rule::Requirement;
+use crate::requirement::Requirement;
 
 /// How the delay grows.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize, JsonSchema)]
@@ -68,7 +68,7 @@ impl Default for TimeDelayedConfig {
 }
 
 impl Algorithm<dyn Postponement> for TimeDelayedConfig {
-    fn rules(&self) -> &'static [Requirement] {
+    fn requirements(&self) -> &'static [Requirement] {
         &[Requirement::Waits]
     }
 

@@ -4,12 +4,12 @@
 use reknit_units::{Duration, Instant};
 
 use super::super::known::SequenceState;
-use super::super::log::{Finding, Out};
+use super::super::log::{Finding, FindingSink};
 use super::super::ranges::{Delivery, Range};
 use super::super::sighting::CapturedSegment;
 use super::super::standstill::Stall;
 use super::Data;
-use crate::{Incident, Reason, Side, Verdict};
+use crate::{Incident, PathPart, UnknownReason, Verdict};
 
 /// If progress stopped less than this before the end of a capture, it is too early to report that there was no answer.
 const MIN_SILENCE: Duration = Duration::from_secs(1);
@@ -17,19 +17,19 @@ const MIN_SILENCE: Duration = Duration::from_secs(1);
 const MIN_FULL: u32 = 536;
 
 impl Data {
-    pub(super) fn report_uncaptured(&mut self, bytes: (u64, u64), seen: CapturedSegment, out: &mut Out<'_>) {
+    pub(super) fn report_uncaptured(&mut self, bytes: (u64, u64), seen: CapturedSegment, out: &mut FindingSink<'_>) {
         self.missed += bytes.1 - bytes.0;
         let what = Incident::NotCaptured;
         let (frame, at, lasted) = (seen.frame, seen.at, Duration::ZERO);
-        out.incident(&Finding { what, side: Side::Connection, frame, at, bytes, count: 1, lasted });
+        out.incident(&Finding { what, side: PathPart::Connection, frame, at, bytes, count: 1, lasted });
     }
 
     #[cold]
-    pub(super) fn report_stall(what: Incident, stall: Stall, bytes: (u64, u64), out: &mut Out<'_>) {
+    pub(super) fn report_stall(what: Incident, stall: Stall, bytes: (u64, u64), out: &mut FindingSink<'_>) {
         let Stall { lasted, retransmissions: count, frame, at } = stall;
         out.incident(&Finding {
             what,
-            side: Side::Connection,
+            side: PathPart::Connection,
             frame,
             at,
             bytes: (bytes.0, bytes.1.max(bytes.0)),
@@ -38,14 +38,14 @@ impl Data {
         });
     }
 
-    /// Bytes that never passed: if they are acknowledged, the capture missed them. Called at the start of `Data::settle`.
+    /// Bytes that never passed: if they are acknowledged, the capture missed them. Called at the start of `Data::decide`.
     #[cold]
     pub(super) fn settle_hole(
         &mut self,
         (from, to): (u64, u64),
         above: &CapturedSegment,
         known: &SequenceState,
-        out: &mut Out<'_>,
+        out: &mut FindingSink<'_>,
     ) {
         let from = from.max(known.unseen_below);
         let acked = to.min(known.acked);
@@ -54,43 +54,46 @@ impl Data {
         }
         let from = from.max(acked);
         if from < to {
-            self.report_unfilled(Side::Before, (from, to), above, above.at, out);
+            self.report_unfilled(PathPart::Upstream, (from, to), above, above.at, out);
         }
     }
 
     /// A hole that was never filled.
     fn report_unfilled(
         &self,
-        side: Side,
+        side: PathPart,
         bytes: (u64, u64),
         seen: &CapturedSegment,
         since: Instant,
-        out: &mut Out<'_>,
+        out: &mut FindingSink<'_>,
     ) {
         let lasted = out.now.since(since);
         if lasted < MIN_SILENCE.max(self.far.smoothed() * 4) {
-            out.report(side, *seen, bytes, Verdict::Unknown(Reason::CaptureEnds));
+            out.report(side, *seen, bytes, Verdict::Unknown(UnknownReason::CaptureEnds));
             return;
         }
         // At least this many: some packets may have been small.
-        let count =
-            if side == Side::After { (bytes.1 - bytes.0).div_ceil(u64::from(self.largest.max(1))) as u32 } else { 0 };
+        let count = if side == PathPart::Downstream {
+            (bytes.1 - bytes.0).div_ceil(u64::from(self.largest.max(1))) as u32
+        } else {
+            0
+        };
         let (frame, at) = (seen.frame, seen.at);
         out.incident(&Finding { what: Incident::NeverRepaired, side, frame, at, bytes, count, lasted });
     }
 
     /// The capture ends or the connection is reset: outstanding data was not answered. Called before `finish`.
-    pub(in crate::stream) fn on_end(&mut self, known: &SequenceState, out: &mut Out<'_>) {
+    pub(in crate::stream) fn on_end(&mut self, known: &SequenceState, out: &mut FindingSink<'_>) {
         let Some(stall) = self.standstill.finish(self.far.shortest_timeout().max(MIN_SILENCE), out.now) else {
             return;
         };
-        if known.acked >= known.highest || stall.retransmissions == 0 && self.after.waiting().is_some() {
+        if known.acked >= known.highest || stall.retransmissions == 0 && self.downstream.waiting().is_some() {
             return;
         }
         let only_full = self.largest > self.largest_settled && self.largest >= MIN_FULL;
         let is_mtu = only_full && self.largest_settled > 0 && stall.retransmissions > 1;
         let what = if is_mtu { Incident::NoAnswerToFullSegments } else { Incident::NoAnswer };
-        self.after.give_up();
+        self.downstream.give_up();
         Self::report_stall(what, stall, (known.acked, known.highest), out);
     }
 
@@ -102,7 +105,7 @@ impl Data {
         frame: u64,
         since: Instant,
         known: &SequenceState,
-        out: &mut Out<'_>,
+        out: &mut FindingSink<'_>,
     ) {
         let from = self.ranges.end().max(known.highest);
         self.settle_hole((from, end), &CapturedSegment::new(since, frame, None, None), known, out);
@@ -110,8 +113,8 @@ impl Data {
 
     /// Packets that passed but did not arrive and were never sent again. Called by `Data::finish` before the last ranges are
     /// settled.
-    pub(super) fn report_unrepaired(&self, known: &SequenceState, out: &mut Out<'_>) {
-        let Some((since, to)) = self.after.waiting() else { return };
+    pub(super) fn report_unrepaired(&self, known: &SequenceState, out: &mut FindingSink<'_>) {
+        let Some((since, to)) = self.downstream.waiting() else { return };
         let is_unrepaired = |range: &&Range| {
             matches!(range.delivery, Delivery::Open | Delivery::Missing)
                 && !range.is_retransmitted()
@@ -126,12 +129,12 @@ impl Data {
         }
         for (seen, bytes) in &holes {
             // Other data may have waited for longer.
-            self.report_unfilled(Side::After, *bytes, seen, since.max(seen.at), out);
+            self.report_unfilled(PathPart::Downstream, *bytes, seen, since.max(seen.at), out);
         }
         let next = self.ranges.from(known.acked).next();
         if let Some(above) = next.filter(|range| range.start > known.acked && range.start <= to) {
             let bytes = (known.acked, above.start);
-            out.report(Side::After, above.first, bytes, Verdict::Unknown(Reason::CaptureLoss));
+            out.report(PathPart::Downstream, above.first, bytes, Verdict::Unknown(UnknownReason::CaptureLoss));
         }
     }
 }

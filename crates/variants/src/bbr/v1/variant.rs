@@ -29,7 +29,7 @@ use super::Bbr1Config;
 use crate::composition::Composition;
 use crate::linux::{self, send_buffer};
 use crate::pages;
-use crate::variant::{Side, Status, Variant};
+use crate::variant::{ChangedEnd, Status, Variant};
 
 /// The registry entry.
 pub(crate) const VARIANT: Variant = Variant {
@@ -37,7 +37,7 @@ pub(crate) const VARIANT: Variant = Variant {
     aliases: &["bbr-v1"],
     summary: "BBR version 1 as in Linux: follows estimates of bandwidth and delay, not losses",
     source: "draft-cardwell-iccrg-bbr-congestion-control-00, Linux 6.18",
-    side: Side::Both,
+    side: ChangedEnd::Both,
     peer_needs: "SACK, DSACK, timestamps",
     status: Status::Faithful,
     page: &pages::BBR_V1_VARIANT,

@@ -31,7 +31,7 @@ use super::BbrConfig;
 use crate::bbr::v1;
 use crate::composition::Composition;
 use crate::pages;
-use crate::variant::{Side, Status, Variant};
+use crate::variant::{ChangedEnd, Status, Variant};
 
 /// The registry entry.
 pub(crate) const VARIANT: Variant = Variant {
@@ -39,7 +39,7 @@ pub(crate) const VARIANT: Variant = Variant {
     aliases: &["bbr3"],
     summary: "BBR version 3: follows estimates of bandwidth and delay, within bounds set by losses",
     source: "draft-ietf-ccwg-bbr-06",
-    side: Side::Both,
+    side: ChangedEnd::Both,
     peer_needs: "SACK, DSACK, timestamps",
     status: Status::Faithful,
     page: &pages::BBR_V3_VARIANT,

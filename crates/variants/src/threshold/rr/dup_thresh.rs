@@ -31,7 +31,7 @@ use reknit_tcp::seams::{DupThresh, Memory, Plugin};
 use reknit_units::{Instant, Segments};
 
 use crate::algorithm::Algorithm;
-use crate::rule::{Need, Requirement};
+use crate::requirement::{Need, Requirement};
 pub use crate::threshold::rr::config::{RrTcpConfig, Sampling};
 use crate::threshold::rr::histogram::Histogram;
 use crate::threshold::rr::ratio::FaRatio;
@@ -46,7 +46,7 @@ pub struct SharedState {
 }
 
 impl Algorithm<dyn DupThresh> for RrTcpConfig {
-    fn rules(&self) -> &'static [Requirement] {
+    fn requirements(&self) -> &'static [Requirement] {
         &[Requirement::MayExceedWindow, Requirement::Needs(Need::Sack, "the threshold stays at 3")]
     }
 

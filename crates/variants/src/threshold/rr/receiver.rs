@@ -31,7 +31,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::algorithm::Algorithm;
 use crate::base::arrivals::Arrivals;
-use crate::rule::{Need, Requirement};
+use crate::requirement::{Need, Requirement};
 use crate::threshold::rr::histogram::Histogram;
 
 /// The initial and smallest dupthresh (Table 2).
@@ -61,7 +61,7 @@ impl Default for AdviseDupThreshConfig {
 }
 
 impl Algorithm<dyn HeaderSupport> for AdviseDupThreshConfig {
-    fn rules(&self) -> &'static [Requirement] {
+    fn requirements(&self) -> &'static [Requirement] {
         &[Requirement::Needs(Need::Feature(Features::DUP_THRESH), "the threshold stays at 3")]
     }
 
@@ -155,7 +155,7 @@ impl Default for AdvisedConfig {
 }
 
 impl Algorithm<dyn DupThresh> for AdvisedConfig {
-    fn rules(&self) -> &'static [Requirement] {
+    fn requirements(&self) -> &'static [Requirement] {
         &[Requirement::MayExceedWindow]
     }
 

@@ -20,7 +20,7 @@
 use crate::composition::Composition;
 use crate::pages;
 use crate::threshold::rr::{dup_thresh, variants};
-use crate::variant::{Side, Status, Variant};
+use crate::variant::{ChangedEnd, Status, Variant};
 
 /// The registry entry.
 pub(crate) const VARIANT: Variant = Variant {
@@ -28,7 +28,7 @@ pub(crate) const VARIANT: Variant = Variant {
     aliases: &[],
     summary: "rr-taes whose reordering state is shared by successive connections to a peer",
     source: "RR-TCP, ICSI TR-02-006, section 6",
-    side: Side::Sender,
+    side: ChangedEnd::Sender,
     peer_needs: "SACK, DSACK",
     status: Status::Partial,
     page: &pages::THRESHOLD_RR_SHARE,

@@ -37,7 +37,7 @@ use crate::composition::Composition;
 use crate::pages;
 use crate::threshold::rr::{dup_thresh, enhanced_sampling, rtt_histogram};
 use crate::undo::{dsack_det, retransmitted};
-use crate::variant::{Side, Status, Variant};
+use crate::variant::{ChangedEnd, Status, Variant};
 
 /// DSACK-FA.
 pub(crate) const FA: Variant = Variant {
@@ -77,7 +77,7 @@ pub(crate) const TAES: Variant = Variant {
     aliases: &["rr-taes-mean", "dsack-taes", "rr-tcp"],
     summary: "RR-TCP: rr-ta + RTT samples of spuriously retransmitted segments",
     source: "RR-TCP, ICSI TR-02-006, section 4",
-    side: Side::Sender,
+    side: ChangedEnd::Sender,
     peer_needs: "SACK, DSACK",
     status: Status::Partial,
     page: &pages::THRESHOLD_RR_VARIANTS,
@@ -122,7 +122,7 @@ pub(crate) const TAES_RTX: Variant = Variant {
     aliases: &["dsack-taes-rtx"],
     summary: "rr-taes with an echoed retransmission bit, which shows which copy of a segment arrived",
     source: "RR-TCP, ICSI TR-02-006, section 5.1.1",
-    side: Side::Both,
+    side: ChangedEnd::Both,
     peer_needs: "SACK, DSACK, the experimental option `retransmitted`",
     page: &pages::THRESHOLD_RR_VARIANTS,
     compose: || with_bit(taes(), true),

@@ -1,5 +1,5 @@
-//! The verdicts on ranges that are being forgotten, by what the acknowledgments have said about them. Called by `Data::settle`
-//! for each range with anything to decide, after `Before::settle` and before `settle_repeats`. The range has been removed from the
+//! The verdicts on ranges that are being forgotten, by what the acknowledgments have said about them. Called by `Data::decide`
+//! for each range with anything to decide, after `Upstream::decide` and before `decide_repeats`. The range has been removed from the
 //! `Ranges` of `Data`; the rulings go into its `Pieces`.
 
 use std::cmp::Ordering;
@@ -7,13 +7,13 @@ use std::cmp::Ordering;
 use reknit_units::Duration;
 
 use super::super::known::SequenceState;
-use super::super::log::Out;
+use super::super::log::FindingSink;
 use super::super::pieces::{Pieces, TransmissionVerdict};
 use super::super::ranges::{Delivery, Range};
 use super::super::round_trip::RoundTrip;
-use super::After;
-use crate::journey::{Departure, Outcome};
-use crate::{Reason, Side, Verdict};
+use super::Downstream;
+use crate::journey::{Departure, PacketFate};
+use crate::{PathPart, UnknownReason, Verdict};
 
 /// After this many retransmissions without a DSACK that was due, the receiver is assumed not to report duplicates.
 const MAX_MISSING: u32 = 3;
@@ -24,23 +24,23 @@ const MAX_WRONG: f64 = 0.01;
 
 /// What is known when a range is settled.
 #[derive(Clone, Copy, Debug)]
-pub(in crate::stream) struct Settling<'a> {
+pub(in crate::stream) struct DecisionContext<'a> {
     pub(in crate::stream) known: &'a SequenceState,
     /// The share of packets that the capture missed.
     pub(in crate::stream) loss: f64,
     pub(in crate::stream) round_trip: &'a RoundTrip,
 }
 
-impl After {
+impl Downstream {
     /// The verdict on a range that is being forgotten: no more DSACKs for it are expected.
-    pub(in crate::stream) fn settle(
+    pub(in crate::stream) fn decide(
         &mut self,
         range: &Range,
-        with: &Settling<'_>,
+        with: &DecisionContext<'_>,
         pieces: &mut Pieces,
-        out: &mut Out<'_>,
+        out: &mut FindingSink<'_>,
     ) {
-        let Settling { known, loss, .. } = *with;
+        let DecisionContext { known, loss, .. } = *with;
         if out.log.journeys.is_some() {
             self.report_journeys(range, known.may_report, out);
         }
@@ -59,56 +59,69 @@ impl After {
         let bytes = (range.start, range.end);
         match range.delivery {
             Delivery::Open | Delivery::Missing if range.is_retransmitted() && !self.is_unanswered => {
-                pieces.add(Side::After, &range.first, bytes, TransmissionVerdict::Unknown(Reason::CaptureEnds));
+                pieces.add(
+                    PathPart::Downstream,
+                    &range.first,
+                    bytes,
+                    TransmissionVerdict::Unknown(UnknownReason::CaptureEnds),
+                );
             }
             Delivery::Open | Delivery::Missing | Delivery::Refused => {}
-            Delivery::Likely { by, by_echo } => self.settle_replaced(range, usize::from(by), by_echo, with, pieces),
+            Delivery::Likely { by, by_echo } => self.decide_replaced(range, usize::from(by), by_echo, with, pieces),
             Delivery::Clear => {
                 let is_due = range.is_retransmitted() && range.duplicates == 0;
                 self.missing = self.missing.saturating_add(u32::from(is_due));
                 rule_spurious(range, 0, pieces);
                 if usize::from(range.duplicates) > range.again.len() {
-                    let verdict = if loss > 0.0 { Verdict::Unknown(Reason::CaptureLoss) } else { Verdict::Duplicated };
-                    out.report(Side::After, range.first, bytes, verdict);
+                    let verdict =
+                        if loss > 0.0 { Verdict::Unknown(UnknownReason::CaptureLoss) } else { Verdict::Duplicated };
+                    out.report(PathPart::Downstream, range.first, bytes, verdict);
                 }
             }
         }
     }
 
     /// A range that the retransmission `by` has delivered, unless the receiver does not report duplicates.
-    fn settle_replaced(&mut self, range: &Range, by: usize, by_echo: bool, with: &Settling<'_>, pieces: &mut Pieces) {
-        let Settling { known, loss, round_trip } = *with;
+    fn decide_replaced(
+        &mut self,
+        range: &Range,
+        by: usize,
+        by_echo: bool,
+        with: &DecisionContext<'_>,
+        pieces: &mut Pieces,
+    ) {
+        let DecisionContext { known, loss, round_trip } = *with;
         let bytes = (range.start, range.end);
         let brought = range.again.get(by - 1);
         if let Some(again) = brought {
-            pieces.add(Side::After, &again.seen, bytes, TransmissionVerdict::Needed);
+            pieces.add(PathPart::Downstream, &again.seen, bytes, TransmissionVerdict::Needed);
         }
         rule_spurious(range, by, pieces);
         // Without a bound, the shortest round trip so far is the best estimate.
         let least = if round_trip.bound().is_none() { round_trip.least().unwrap_or_default() } else { Duration::ZERO };
         let is_soon = brought.is_some_and(|again| range.delivered_at.since(again.seen.at) < least.mul_f64(0.9));
         let unknown = if !by_echo && is_soon {
-            Some(Reason::SameHeaders)
+            Some(UnknownReason::SameHeaders)
         } else if !by_echo && !self.would_report(range, known.may_report) {
-            Some(Reason::NoDuplicateReports)
+            Some(UnknownReason::NoDuplicateReports)
         } else {
-            (!by_echo && self.may_lack_reports(loss)).then_some(Reason::CaptureLoss)
+            (!by_echo && self.may_lack_reports(loss)).then_some(UnknownReason::CaptureLoss)
         };
         if let Some(reason) = unknown {
-            pieces.add(Side::After, &range.first, bytes, TransmissionVerdict::Unknown(reason));
+            pieces.add(PathPart::Downstream, &range.first, bytes, TransmissionVerdict::Unknown(reason));
             return;
         }
         self.lost += 1;
         let replaced_by = brought.map(|again| again.seen.frame);
-        pieces.add(Side::After, &range.first, bytes, TransmissionVerdict::Lost(replaced_by));
+        pieces.add(PathPart::Downstream, &range.first, bytes, TransmissionVerdict::Lost(replaced_by));
         let before = range.again.iter().take(by - 1);
         for again in before.filter(|again| again.what.is_sent_again()) {
-            pieces.add(Side::After, &again.seen, bytes, TransmissionVerdict::Lost(replaced_by));
+            pieces.add(PathPart::Downstream, &again.seen, bytes, TransmissionVerdict::Lost(replaced_by));
         }
     }
 
     /// Reports when the transmissions of an acknowledged range were sent and whether they arrived.
-    fn report_journeys(&self, range: &Range, may_report: bool, out: &mut Out<'_>) {
+    fn report_journeys(&self, range: &Range, may_report: bool, out: &mut FindingSink<'_>) {
         let (by, is_sure) = match range.delivery {
             Delivery::Open | Delivery::Missing | Delivery::Refused => return,
             Delivery::Clear => (0, true),
@@ -117,13 +130,13 @@ impl After {
         let transmissions = std::iter::once(range.first.at).chain(range.again.iter().map(|again| again.seen.at));
         for (i, sent) in transmissions.enumerate() {
             let outcome = match i.cmp(&by) {
-                Ordering::Less if is_sure => Outcome::Lost,
-                Ordering::Equal => Outcome::Arrived(range.delivered_at),
-                Ordering::Less | Ordering::Greater => Outcome::Unknown,
+                Ordering::Less if is_sure => PacketFate::Lost,
+                Ordering::Equal => PacketFate::Arrived(range.delivered_at),
+                Ordering::Less | Ordering::Greater => PacketFate::Unknown,
             };
             // Data that was acknowledged before it was captured has no journey downstream of the capture point.
             if range.delivered_at > sent || i > by {
-                out.travelled(Side::After, range, Departure::At(sent), outcome, i > 0);
+                out.travelled(PathPart::Downstream, range, Departure::At(sent), outcome, i > 0);
             }
         }
     }
@@ -146,18 +159,23 @@ impl After {
 }
 
 /// A range that was late by more than a round trip.
-fn settle_late(range: &Range, (packets, late): (u32, Duration), loss: f64, out: &mut Out<'_>) {
+fn settle_late(range: &Range, (packets, late): (u32, Duration), loss: f64, out: &mut FindingSink<'_>) {
     let verdict = if packets == 0 || loss > 0.0 {
-        Verdict::Unknown(Reason::CaptureLoss)
+        Verdict::Unknown(UnknownReason::CaptureLoss)
     } else {
         Verdict::Reordered { packets, late }
     };
-    out.report(Side::After, range.first, (range.start, range.end), verdict);
+    out.report(PathPart::Downstream, range.first, (range.start, range.end), verdict);
 }
 
 /// All retransmissions after transmission `by`, which arrived, were not needed.
 fn rule_spurious(range: &Range, by: usize, pieces: &mut Pieces) {
     for again in range.again.iter().skip(by).filter(|again| again.what.is_sent_again()) {
-        pieces.add(Side::After, &again.seen, (range.start, range.end), TransmissionVerdict::Spurious(again.why));
+        pieces.add(
+            PathPart::Downstream,
+            &again.seen,
+            (range.start, range.end),
+            TransmissionVerdict::Spurious(again.why),
+        );
     }
 }

@@ -2,7 +2,7 @@
 //! Owned by [`super::data`].
 //!
 //! Called by [`super::data`]: for each packet with data `on_next`, then `on_earlier_data` unless it is the next data, then
-//! `advance`; for each acknowledgment `on_ack`, before [`super::after`]; `settle` when a range is forgotten.
+//! `advance`; for each acknowledgment `on_ack`, before [`super::after`]; `decide` when a range is forgotten.
 
 use std::cmp::Ordering;
 
@@ -12,12 +12,12 @@ use serde::{Deserialize, Serialize};
 
 use super::clock::Clock;
 use super::disorder::{self, Disorder};
-use super::log::Out;
+use super::log::FindingSink;
 use super::pieces::{Pieces, TransmissionVerdict};
 use super::ranges::{Delivery, Origin, Range, Ranges, Repeat};
 use super::sighting::CapturedSegment;
-use crate::journey::{Departure, Outcome};
-use crate::{Reason, Side, Verdict, Why};
+use crate::journey::{Departure, PacketFate};
+use crate::{PathPart, RetransmitReason, UnknownReason, Verdict};
 
 /// An original is looked for among this many ranges above a hole.
 const MAX_NEIGHBOURS: usize = 256;
@@ -31,7 +31,7 @@ const LONGEST_DELAY: Duration = Duration::from_millis(500);
 
 /// The state of one direction.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
-pub(crate) struct Before {
+pub(crate) struct Upstream {
     /// The end of the data without holes.
     frontier: u64,
     highest: u64,
@@ -123,7 +123,7 @@ pub(super) enum Earlier {
     Repeat(Repeat),
 }
 
-impl Before {
+impl Upstream {
     /// The data begins at `start`. Called once, before the first packet.
     pub(super) fn begin(&mut self, start: u64) {
         (self.frontier, self.highest) = (start, start);
@@ -147,7 +147,7 @@ impl Before {
         seen: CapturedSegment,
         ranges: &mut Ranges,
         marks: Marks<'_>,
-        out: &mut Out<'_>,
+        out: &mut FindingSink<'_>,
     ) -> Earlier {
         if ranges.have((start.max(ranges.floor()), end)) {
             return Earlier::Repeat(self.on_repeat((start, end), seen, ranges, marks, out));
@@ -157,21 +157,23 @@ impl Before {
             Origin::Repair | Origin::Unclear if marks.is_there => return Earlier::New(Origin::Acknowledged),
             // It may be the first transmission, or repeat one from before the capture began.
             Origin::Original | Origin::Repair if start < marks.unseen_below => {
-                out.report(Side::Before, seen, (start, end), Verdict::Unknown(Reason::BeforeCapture));
+                out.report(PathPart::Upstream, seen, (start, end), Verdict::Unknown(UnknownReason::BeforeCapture));
                 return Earlier::New(Origin::Unclear);
             }
             Origin::Original if marks.is_there => {} // the capture does not have them in the order of passing
             Origin::Original => self.report_late((start, end), seen, out),
-            Origin::Unclear => out.report(Side::Before, seen, (start, end), Verdict::Unknown(Reason::SameHeaders)),
+            Origin::Unclear => {
+                out.report(PathPart::Upstream, seen, (start, end), Verdict::Unknown(UnknownReason::SameHeaders))
+            }
             _ => {}
         }
         Earlier::New(origin)
     }
 
-    fn report_late(&mut self, range: (u64, u64), seen: CapturedSegment, out: &mut Out<'_>) {
+    fn report_late(&mut self, range: (u64, u64), seen: CapturedSegment, out: &mut FindingSink<'_>) {
         if let Some(late) = self.reordering.on_arrival(range.0, seen.at) {
             self.latest = self.latest.max(late.late);
-            out.report(Side::Before, seen, range, Verdict::Reordered { packets: late.extent, late: late.late });
+            out.report(PathPart::Upstream, seen, range, Verdict::Reordered { packets: late.extent, late: late.late });
         }
     }
 
@@ -195,7 +197,7 @@ impl Before {
         seen: CapturedSegment,
         ranges: &mut Ranges,
         marks: Marks<'_>,
-        out: &mut Out<'_>,
+        out: &mut FindingSink<'_>,
     ) -> Repeat {
         let index = ranges.locate(bytes.0);
         let Some(range) = ranges.at(index) else { return Repeat::Unclear };
@@ -204,7 +206,7 @@ impl Before {
         let is_copy = copies(&first) || range.again.iter().any(|again| copies(&again.seen));
         let is_soon = marks.is_too_soon(seen.at.since(range.last_sent().at));
         if is_copy && (marks.equal_means_together() || is_soon) {
-            out.report(Side::Before, seen, bytes, Verdict::Duplicated);
+            out.report(PathPart::Upstream, seen, bytes, Verdict::Duplicated);
             return Repeat::Copy;
         }
         match marks.clock.order(&seen, &first) {
@@ -218,7 +220,7 @@ impl Before {
             }
             Some(Ordering::Greater) => Repeat::Retransmission,
             None | Some(Ordering::Equal) if is_soon => {
-                out.report(Side::Before, seen, bytes, Verdict::Duplicated);
+                out.report(PathPart::Upstream, seen, bytes, Verdict::Duplicated);
                 Repeat::Copy
             }
             _ => Repeat::Unclear,
@@ -244,7 +246,7 @@ impl Before {
         seen: CapturedSegment,
         ranges: &mut Ranges,
         marks: Marks<'_>,
-        out: &mut Out<'_>,
+        out: &mut FindingSink<'_>,
     ) {
         let is_original = Self::origin(bytes.0, seen, ranges, marks) == Origin::Original;
         let index = ranges.narrow(index, bytes.0, bytes.1);
@@ -314,30 +316,46 @@ impl Before {
 
     /// The verdict on a range that is being forgotten, before [`super::after`]'s: if its original has not come by now, it was
     /// lost.
-    pub(super) fn settle(&mut self, range: &Range, clock: &Clock, pieces: &mut Pieces, out: &mut Out<'_>) {
+    pub(super) fn decide(&mut self, range: &Range, clock: &Clock, pieces: &mut Pieces, out: &mut FindingSink<'_>) {
         self.disorder.on_settled(range.place_here);
         let bytes = (range.start, range.end);
         let stamp = |seen: &CapturedSegment| seen.tsval().map_or(Departure::Unknown, Departure::Stamp);
         match range.origin {
             Origin::Original => {
-                out.travelled(Side::Before, range, stamp(&range.first), Outcome::Arrived(range.first.at), false);
+                out.travelled(
+                    PathPart::Upstream,
+                    range,
+                    stamp(&range.first),
+                    PacketFate::Arrived(range.first.at),
+                    false,
+                );
             }
             Origin::Repair => {
-                pieces.add(Side::Before, &range.first, bytes, TransmissionVerdict::Lost(None));
-                out.travelled(Side::Before, range, Departure::Unknown, Outcome::Lost, false);
+                pieces.add(PathPart::Upstream, &range.first, bytes, TransmissionVerdict::Lost(None));
+                out.travelled(PathPart::Upstream, range, Departure::Unknown, PacketFate::Lost, false);
             }
             Origin::Overtaken => {
                 let sightings = range.again.iter().map(|again| &again.seen);
                 let first = sightings.min_by(|a, b| clock.order(a, b).unwrap_or(Ordering::Equal));
                 if let Some(first) = first {
                     let why = why(clock.between(first.tsval(), range.first.tsval()));
-                    pieces.add(Side::Before, &range.first, bytes, TransmissionVerdict::Spurious(why));
-                    out.travelled(Side::Before, range, stamp(first), Outcome::Arrived(first.at), false);
+                    pieces.add(PathPart::Upstream, &range.first, bytes, TransmissionVerdict::Spurious(why));
+                    out.travelled(PathPart::Upstream, range, stamp(first), PacketFate::Arrived(first.at), false);
                 }
             }
             Origin::Acknowledged => {
-                pieces.add(Side::Here, &range.first, bytes, TransmissionVerdict::Spurious(Why::Unknown));
-                pieces.add(Side::After, &range.first, bytes, TransmissionVerdict::Spurious(Why::Unknown));
+                pieces.add(
+                    PathPart::AtCapturePoint,
+                    &range.first,
+                    bytes,
+                    TransmissionVerdict::Spurious(RetransmitReason::Unknown),
+                );
+                pieces.add(
+                    PathPart::Downstream,
+                    &range.first,
+                    bytes,
+                    TransmissionVerdict::Spurious(RetransmitReason::Unknown),
+                );
             }
             Origin::Unclear => {}
         }
@@ -358,7 +376,7 @@ impl Before {
 
 /// Decides whether the receiver needed the retransmissions that passed after the first transmission of `range`. Called last when
 /// a range is forgotten.
-pub(super) fn settle_repeats(range: &Range, clock: &Clock, keeps_order: bool, pieces: &mut Pieces) {
+pub(super) fn decide_repeats(range: &Range, clock: &Clock, keeps_order: bool, pieces: &mut Pieces) {
     let bytes = (range.start, range.end);
     let last_needed = range.again.iter().rposition(|again| again.what == Repeat::Replacement);
     let mut earlier = range.first;
@@ -371,23 +389,38 @@ pub(super) fn settle_repeats(range: &Range, clock: &Clock, keeps_order: bool, pi
                 let is_discarded = earlier.is_early() && !keeps_order;
                 let ruling =
                     if is_discarded { TransmissionVerdict::Discarded(by) } else { TransmissionVerdict::Lost(by) };
-                pieces.add(Side::Here, &earlier, bytes, ruling);
-                pieces.add(Side::Here, &again.seen, bytes, TransmissionVerdict::Needed);
+                pieces.add(PathPart::AtCapturePoint, &earlier, bytes, ruling);
+                pieces.add(PathPart::AtCapturePoint, &again.seen, bytes, TransmissionVerdict::Needed);
             }
             Repeat::Waiting => {
-                pieces.add(Side::Here, &earlier, bytes, TransmissionVerdict::Unknown(Reason::NotAcknowledged));
-                pieces.add(Side::Here, &again.seen, bytes, TransmissionVerdict::Needed);
+                pieces.add(
+                    PathPart::AtCapturePoint,
+                    &earlier,
+                    bytes,
+                    TransmissionVerdict::Unknown(UnknownReason::NotAcknowledged),
+                );
+                pieces.add(PathPart::AtCapturePoint, &again.seen, bytes, TransmissionVerdict::Needed);
             }
             // It is not known whether the receiver has any of them.
             _ if !range.is_delivered() => {
-                pieces.add(Side::Here, &again.seen, bytes, TransmissionVerdict::Unknown(Reason::NotAcknowledged));
+                pieces.add(
+                    PathPart::AtCapturePoint,
+                    &again.seen,
+                    bytes,
+                    TransmissionVerdict::Unknown(UnknownReason::NotAcknowledged),
+                );
             }
             Repeat::Unclear => {
-                pieces.add(Side::Here, &again.seen, bytes, TransmissionVerdict::Unknown(Reason::SameHeaders));
+                pieces.add(
+                    PathPart::AtCapturePoint,
+                    &again.seen,
+                    bytes,
+                    TransmissionVerdict::Unknown(UnknownReason::SameHeaders),
+                );
             }
             _ => {
                 let why = why(clock.between(range.first.tsval(), again.seen.tsval()));
-                pieces.add(Side::Here, &again.seen, bytes, TransmissionVerdict::Spurious(why));
+                pieces.add(PathPart::AtCapturePoint, &again.seen, bytes, TransmissionVerdict::Spurious(why));
             }
         }
         earlier = again.seen;
@@ -402,6 +435,10 @@ fn original_above(start: u64, ranges: &Ranges) -> Option<&Range> {
 }
 
 /// What made the sender retransmit, by the time since the earlier transmission.
-fn why(apart: Option<Duration>) -> Why {
-    if apart.is_some_and(|apart| apart < SHORTEST_TIMEOUT) { Why::FastRetransmit } else { Why::Unknown }
+fn why(apart: Option<Duration>) -> RetransmitReason {
+    if apart.is_some_and(|apart| apart < SHORTEST_TIMEOUT) {
+        RetransmitReason::FastRetransmit
+    } else {
+        RetransmitReason::Unknown
+    }
 }

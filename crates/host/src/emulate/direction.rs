@@ -1,7 +1,7 @@
 //! One direction of the emulated path: a pipe, and what is measured at it. Time is an argument. [`super::bridge`] calls it for
 //! each packet that enters, and whenever one is due.
 
-use reknit_path::{Direction, DropRange, Notice, Packet, Phases, Pipe, Profile};
+use reknit_path::{Direction, DropNotice, DropRange, Packet, Phases, Pipe, Profile};
 use reknit_units::{Bytes, Instant};
 
 use super::meter::Meter;
@@ -43,7 +43,7 @@ impl Packet for InTransit {
         self.packet.flip(bit)
     }
 
-    fn notice(&self) -> Option<Notice> {
+    fn notice(&self) -> Option<DropNotice> {
         self.packet.notice()
     }
 
@@ -180,19 +180,19 @@ mod tests {
     /// The emulator's, if it looks at the path only every `nap`.
     fn emulated(profile: &Profile, seed: u64, nap: Duration) -> Vec<Option<Duration>> {
         let stages = Stages { profile: profile.clone(), direction: Direction::Forward };
-        let mut way = EmulatedDirection::new(&stages, seed, true);
+        let mut direction = EmulatedDirection::new(&stages, seed, true);
         let mut looked = Instant::ZERO;
         for number in 0..PACKETS {
             let now = Instant::ZERO + GAP * number;
             if now >= looked + nap {
                 looked = now;
-                while way.leave(now).is_some() {}
+                while direction.leave(now).is_some() {}
             }
-            way.enter(now, vec![0x45; SIZE]);
+            direction.enter(now, vec![0x45; SIZE]);
         }
-        while way.leave(Instant::ZERO + Duration::from_secs(600)).is_some() {}
-        assert_eq!(way.inside(), 0);
-        way.record.as_ref().unwrap().delays().collect()
+        while direction.leave(Instant::ZERO + Duration::from_secs(600)).is_some() {}
+        assert_eq!(direction.inside(), 0);
+        direction.record.as_ref().unwrap().delays().collect()
     }
 
     #[test]
@@ -212,15 +212,15 @@ mod tests {
     fn a_record_repeats_what_happened() {
         let path = profile("rr-tcp");
         let stages = Stages { profile: path.clone(), direction: Direction::Forward };
-        let mut way = EmulatedDirection::new(&stages, 3, true);
+        let mut direction = EmulatedDirection::new(&stages, 3, true);
         for number in 0..200 {
-            way.enter(Instant::ZERO + GAP * number, vec![0x45; SIZE]);
+            direction.enter(Instant::ZERO + GAP * number, vec![0x45; SIZE]);
         }
-        while way.leave(Instant::ZERO + Duration::from_secs(600)).is_some() {}
-        let record = way.record.take().unwrap();
+        while direction.leave(Instant::ZERO + Duration::from_secs(600)).is_some() {}
+        let record = direction.record.take().unwrap();
         let replay = Profile::parse("replay", &record.stage("forward")).unwrap();
         let delays: Vec<_> = record.delays().collect();
         assert_eq!(simulated(&replay, 9)[..200], delays);
-        assert_eq!(way.meter.counts.delivered, delays.iter().flatten().count() as u64);
+        assert_eq!(direction.meter.counts.delivered, delays.iter().flatten().count() as u64);
     }
 }

@@ -2,7 +2,7 @@
 //! order, and which arrived twice. Called by [`super::data`] for each acknowledgment, after [`super::before`].
 //! Owned by [`super::data`].
 
-mod settle;
+mod decide;
 
 use std::collections::BTreeMap;
 
@@ -10,15 +10,15 @@ use reknit_path::{Late, Reordering};
 use reknit_units::{Duration, Instant};
 use serde::{Deserialize, Serialize};
 
-use super::before::Receiver;
 use super::cause::Causes;
 use super::disorder::Disorder;
-use super::log::Out;
+use super::log::FindingSink;
 use super::ranges::{Delivery, Origin, Range, Ranges};
 use super::round_trip::RoundTrip;
-pub(super) use settle::Settling;
+use super::upstream::Receiver;
+pub(super) use decide::DecisionContext;
 
-use crate::{Side, Verdict};
+use crate::{PathPart, Verdict};
 
 /// After this many copies, it is known that the network makes them.
 const SOME_COPIES: u32 = 3;
@@ -27,7 +27,7 @@ const AWAITING: usize = 4;
 
 /// The state of one direction.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
-pub(crate) struct After {
+pub(crate) struct Downstream {
     pub(super) causes: Causes,
     /// The timestamp that the receiver echoed last.
     echo: Option<u32>,
@@ -80,9 +80,9 @@ pub(super) struct Acknowledgment<'a> {
     pub(super) is_bare: bool,
 }
 
-impl After {
+impl Downstream {
     /// An acknowledgment passes. True if it newly acknowledges something.
-    pub(super) fn on_ack(&mut self, ack: &Acknowledgment<'_>, view: &mut View<'_>, out: &mut Out<'_>) -> bool {
+    pub(super) fn on_ack(&mut self, ack: &Acknowledgment<'_>, view: &mut View<'_>, out: &mut FindingSink<'_>) -> bool {
         let Acknowledgment { ack, blocks, echo, is_bare } = *ack;
         let mut has_progressed = ack > view.acked;
         if has_progressed {
@@ -175,7 +175,7 @@ impl After {
 
     /// Delivers what `note_arrived` has collected. One ACK does not show in which order its packets arrived: the order in which
     /// they passed is assumed. False if nothing arrived.
-    fn deliver(&mut self, echo: Option<u32>, view: &mut View<'_>, out: &mut Out<'_>) -> bool {
+    fn deliver(&mut self, echo: Option<u32>, view: &mut View<'_>, out: &mut FindingSink<'_>) -> bool {
         if self.arrived.is_empty() {
             return false;
         }
@@ -197,7 +197,7 @@ impl After {
         echo: Option<u32>,
         is_alone: bool,
         view: &mut View<'_>,
-        out: &mut Out<'_>,
+        out: &mut FindingSink<'_>,
     ) {
         let now = view.now;
         let Some(range) = view.ranges.at_mut(index) else { return };
@@ -230,7 +230,7 @@ impl After {
         echo: Option<u32>,
         bound: Option<Duration>,
         now: Instant,
-        out: &mut Out<'_>,
+        out: &mut FindingSink<'_>,
     ) {
         let by_echo = echo.and_then(|echo| by_echo(range, echo));
         let by_time = by_time(range, now, bound);
@@ -254,7 +254,7 @@ impl After {
         echo: Option<u32>,
         round_trip: Option<Duration>,
         now: Instant,
-        out: &mut Out<'_>,
+        out: &mut FindingSink<'_>,
     ) -> bool {
         let is_newer = |(echo, value): (u32, u32)| echo.wrapping_sub(value).cast_signed() > 0;
         if echo.zip(range.first.tsval()).is_some_and(is_newer) {
@@ -273,7 +273,7 @@ impl After {
     }
 
     /// The first transmission of a range that was sent again has arrived.
-    fn on_arrival_of_original(&mut self, range: &mut Range, order: u64, now: Instant, out: &mut Out<'_>) {
+    fn on_arrival_of_original(&mut self, range: &mut Range, order: u64, now: Instant, out: &mut FindingSink<'_>) {
         range.place_there = self.reordering.arrived() as u32;
         if let Some(late) = self.reordering.on_arrival(order, now) {
             self.latest = self.latest.max(late.late);
@@ -282,7 +282,7 @@ impl After {
     }
 
     /// The receiver reports that it received these bytes twice (DSACK). Called after the rest of the ACK is processed.
-    fn on_duplicate(&mut self, (left, right): (u64, u64), view: &mut View<'_>, out: &mut Out<'_>) {
+    fn on_duplicate(&mut self, (left, right): (u64, u64), view: &mut View<'_>, out: &mut FindingSink<'_>) {
         self.duplicates += 1;
         let mut index = view.ranges.locate(left);
         while view.ranges.at(index).is_some_and(|range| range.start < right) {
@@ -295,7 +295,7 @@ impl After {
         }
     }
 
-    fn on_duplicate_of(&mut self, range: &mut Range, now: Instant, usual: Duration, out: &mut Out<'_>) {
+    fn on_duplicate_of(&mut self, range: &mut Range, now: Instant, usual: Duration, out: &mut FindingSink<'_>) {
         let sent_again = range.again.len();
         // If the original has arrived only now, it is about this late.
         let late = now.since(range.first.at).saturating_sub(usual);
@@ -303,7 +303,7 @@ impl After {
         match range.delivery {
             Delivery::Likely { by, .. } if usize::from(range.duplicates) > sent_again - usize::from(by) && is_copy => {
                 range.duplicates -= 1;
-                out.report(Side::After, range.last_sent(), (range.start, range.end), Verdict::Duplicated);
+                out.report(PathPart::Downstream, range.last_sent(), (range.start, range.end), Verdict::Duplicated);
             }
             Delivery::Likely { by, .. } if usize::from(range.duplicates) > sent_again - usize::from(by) => {
                 // An earlier transmission has arrived too, so the retransmission that arrived first was not needed.
@@ -391,9 +391,9 @@ impl After {
     }
 }
 
-fn report_late(range: &Range, late: Late, out: &mut Out<'_>) {
+fn report_late(range: &Range, late: Late, out: &mut FindingSink<'_>) {
     let verdict = Verdict::Reordered { packets: late.extent, late: late.late };
-    out.report(Side::After, range.first, (range.start, range.end), verdict);
+    out.report(PathPart::Downstream, range.first, (range.start, range.end), verdict);
 }
 
 /// True if the first block reports a duplicate (RFC 2883 §4): it is acknowledged, or inside the second block.

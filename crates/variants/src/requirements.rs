@@ -1,13 +1,13 @@
 //! Which parts cannot be combined, and what a part needs from the peer.
 //!
-//! Each algorithm declares its own rules ([`Algorithm::rules`](crate::algorithm::Algorithm::rules)); they are checked
+//! Each algorithm declares its own rules ([`Algorithm::requirements`](crate::algorithm::Algorithm::rules)); they are checked
 //! here. A combination that makes no sense is an error; one whose parts work against each other causes a warning.
 
 use reknit_tcp::Info;
 
 use crate::algorithm::SeamAlgorithm;
 use crate::composition::Composition;
-use crate::rule::{Need, Requirement};
+use crate::requirement::{Need, Requirement};
 use crate::slot::Part;
 use reknit_tcp::seams::Seam;
 
@@ -25,7 +25,7 @@ fn parts(composition: &Composition) -> Vec<(Seam, Part)> {
 }
 
 fn with_rule(parts: &[(Seam, Part)], wanted: Requirement) -> Option<&(Seam, Part)> {
-    parts.iter().find(|(_, part)| part.rules.contains(&wanted))
+    parts.iter().find(|(_, part)| part.requirements.contains(&wanted))
 }
 
 /// Checks the parts of one end of a connection.
@@ -59,8 +59,8 @@ pub fn between(sender: &Composition, receiver: &Composition) -> Option<String> {
 fn exclusions(parts: &[(Seam, Part)]) -> Vec<String> {
     let mut errors = Vec::new();
     for (by, part) in parts {
-        for rule in part.rules {
-            let Requirement::Only(seam, allowed) = rule else { continue };
+        for requirement in part.requirements {
+            let Requirement::Only(seam, allowed) = requirement else { continue };
             let others = parts.iter().filter(|(at, other)| at == seam && !allowed.contains(&other.algorithm.as_str()));
             let allowed = if allowed.is_empty() { "nothing".to_owned() } else { allowed.join(", ") };
             errors.extend(others.map(|(_, other)| {
@@ -85,7 +85,7 @@ fn repetitions(parts: &[(Seam, Part)]) -> Option<String> {
 }
 
 fn withholders(parts: &[(Seam, Part)]) -> Option<String> {
-    let mut withholding = parts.iter().filter(|(_, part)| part.rules.contains(&Requirement::Withholds));
+    let mut withholding = parts.iter().filter(|(_, part)| part.requirements.contains(&Requirement::Withholds));
     let (first, second) = (withholding.next()?, withholding.next()?);
     Some(format!(
         "{}: `{}` withholds ACKs, and so does `{}` ({}); only one of them is allowed",
@@ -94,7 +94,8 @@ fn withholders(parts: &[(Seam, Part)]) -> Option<String> {
 }
 
 fn without_sack(parts: &[(Seam, Part)]) -> Option<String> {
-    let (seam, part) = parts.iter().find(|(_, part)| part.rules.iter().any(|rule| rule.needs(Need::Sack)))?;
+    let (seam, part) =
+        parts.iter().find(|(_, part)| part.requirements.iter().any(|requirement| requirement.needs(Need::Sack)))?;
     Some(format!(
         "{seam}: `{}` needs SACK, which this variant does not use; set `sack = true`, or choose a base with SACK",
         part.algorithm
@@ -148,8 +149,8 @@ fn unmet(composition: &Composition, is_unmet: impl Fn(Need) -> bool) -> Vec<Stri
         }
     };
     for (_, part) in parts(composition) {
-        for rule in part.rules {
-            if let Requirement::Needs(need, instead) = rule {
+        for requirement in part.requirements {
+            if let Requirement::Needs(need, instead) = requirement {
                 note(*need, instead);
             }
         }
