@@ -71,7 +71,8 @@ def styled(draw: Callable[_P, _T]) -> Callable[_P, _T]:
 
     @wraps(draw)
     def wrapper(*args: _P.args, **kwargs: _P.kwargs) -> _T:
-        pyplot()
+        # A notebook's backend is loaded with the first picture, and what it then sets must outlive the context.
+        pyplot().draw_if_interactive()
         import matplotlib as mpl
 
         with mpl.rc_context(SETTINGS):

@@ -71,6 +71,31 @@ def test_goodput_has_means_and_bands(table: pl.DataFrame, tmp_path: Path) -> Non
     drawn(ax, tmp_path / "goodput.png")
 
 
+@pytest.mark.parametrize("many", [3, 20])
+def test_paths_have_no_order(many: int, tmp_path: Path) -> None:
+    """A few are points side by side, with intervals that end at zero; many are the distribution of their means."""
+    rows = [
+        {"path": f"path-{path:c}", "variant": variant, "seed": seed, "goodput_mbit_s": goodput + path - 97}
+        for path in range(97, 97 + many)
+        for variant, values in (("sack", [0.0, 4.0]), ("rack", [6.0, 6.5]))
+        for seed, goodput in enumerate(values, 1)
+    ]
+    ax = reknit.plot.goodput(pl.DataFrame(rows), x="path")
+    assert [text.get_text() for text in ax.get_legend().get_texts()] == ["sack", "rack"]
+    if many == 3:
+        sack, rack = (container.lines[0] for container in ax.containers)
+        assert sack.get_linestyle() == "None"
+        assert all(left < right for left, right in zip(sack.get_xdata(), rack.get_xdata(), strict=True))
+        assert list(sack.get_ydata()) == [2.0, 3.0, 4.0]
+        assert min(y for line in ax.collections[0].get_segments() for _, y in line) == 0.0
+    else:
+        sack, rack = ax.get_lines()
+        assert sorted(set(sack.get_xdata()[1:])) == [2.0 + path for path in range(20)]
+        assert ax.get_ylabel() == "share of 20 values of path"
+        assert ax.get_xlabel() == "goodput (Mbit/s)"
+    drawn(ax, tmp_path / "goodput.png")
+
+
 def test_goodput_of_a_comparison(comparison: reknit.Comparison, tmp_path: Path) -> None:
     """A row for each variant: families in the order of the list, the best first in each."""
     ax = reknit.plot.goodput(comparison)

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
 # Height in inches of a row, and of everything around the rows.
 _ROW, _AROUND = 0.23, 1.1
+# More values without an order, such as paths, are drawn as a distribution.
+_MOST_TICKS = 12
 
 
 @styled
@@ -37,9 +39,10 @@ def goodput(
     result : Comparison or polars.DataFrame
         A comparison, or the table of a sweep.
     x : str, optional
-        The axis for the x direction. Numbers and text such as ``"2 Mbit/s"`` are placed to scale. Other values have a
-        row each; variants are grouped by family, the best first. By default the variant for a comparison, and the only
-        axis besides ``by`` for a sweep.
+        The axis for the x direction. Numbers and text such as ``"2 Mbit/s"`` are placed to scale, and connected by
+        lines. Other values, such as paths, are points side by side; more than twelve are drawn as the distribution of
+        their means. With a single line they have a row each; variants are grouped by family, the best first. By
+        default the variant for a comparison, and the only axis besides ``by`` for a sweep.
     by : str, optional
         The axis with one line for each value.
     y : str
@@ -50,7 +53,8 @@ def goodput(
     Returns
     -------
     matplotlib.axes.Axes
-        A line with a band, or a row with a bar, for each value of ``by`` (Student's t; no interval for a single seed).
+        A line with a band, points or rows with bars, or a distribution, for each value of ``by`` (Student's t; no
+        interval for a single seed). Intervals of values that are never negative end at zero.
 
     Raises
     ------
@@ -66,20 +70,53 @@ def goodput(
     for i, line in enumerate(lines):
         rows = [row for row in range(len(columns[x])) if line is None or columns[by or x][row] == line]
         values = _by_value({name: [columns[name][row] for row in rows] for name in (x, y)}, x, y)
-        points = sorted((place[at], *_native.estimate(many)) for at, many in values.items())
-        xs, means = [point[0] for point in points], [point[1] for point in points]
-        ax.plot(xs, means, **look(i), lw=1.8, ms=5, label=str(line))
-        if any(point[2] for point in points):
-            low, high = ([mean + sign * (half or 0.0) for _, mean, half in points] for sign in (-1, 1))
-            ax.fill_between(xs, low, high, color=look(i)["color"], alpha=0.18, lw=0)
-    if ticks:
-        ax.set_xticks(range(len(ticks)), ticks)
-        ax.grid(visible=False, axis="x")
-    ax.set(xlabel=label, ylabel=_read.label(y), title=_title(result, columns, "mean"))
+        points = sorted((place[at], *_interval(many)) for at, many in values.items())
+        if not ticks:
+            _line(ax, points, i, str(line))
+        elif len(ticks) <= _MOST_TICKS:
+            _points(ax, points, i, str(line), len(lines))
+        else:
+            means = sorted(mean for _, mean, *_ in points)
+            ax.ecdf(means, color=look(i)["color"], ls=look(i)["ls"], lw=1.8, label=str(line))
+    title = _title(result, columns, "mean")
+    if len(ticks) > _MOST_TICKS:
+        ax.set(xlabel=_read.label(y), ylabel=f"share of {len(ticks)} values of {label}", title=title)
+    else:
+        if ticks:
+            ax.set_xticks(range(len(ticks)), ticks, rotation=20 if len(ticks) > 4 else 0)
+            ax.grid(visible=False, axis="x")
+        ax.set(xlabel=label, ylabel=_read.label(y), title=title)
     ax.set_ylim(bottom=min(0.0, ax.get_ylim()[0]))
     if lines != [None]:
         _legend(ax, by, len(lines))
     return ax
+
+
+def _interval(values: list[float]) -> tuple[float, float, float]:
+    """Return the mean and the ends of its interval; that of values that are never negative ends at zero."""
+    mean, half = _native.estimate(values)
+    low, high = mean - (half or 0.0), mean + (half or 0.0)
+    return mean, max(0.0, low) if min(values) >= 0.0 else low, high
+
+
+def _line(ax: Axes, points: list[tuple[float, float, float, float]], i: int, label: str) -> None:
+    """Draw line ``i``: position, mean and ends of the interval of each point."""
+    xs, means, lows, highs = ([point[column] for point in points] for column in range(4))
+    ax.plot(xs, means, **look(i), lw=1.8, ms=5, label=label)
+    if lows != highs:
+        ax.fill_between(xs, lows, highs, color=look(i)["color"], alpha=0.18, lw=0)
+
+
+def _points(ax: Axes, points: list[tuple[float, float, float, float]], i: int, label: str, lines: int) -> None:
+    """Draw the points of line ``i`` beside those of the others."""
+    aside = 0.6 * ((i + 0.5) / lines - 0.5)
+    xs, means, lows, highs = ([point[column] for point in points] for column in range(4))
+    ends = [
+        [mean - low for mean, low in zip(means, lows, strict=True)],
+        [high - mean for mean, high in zip(means, highs, strict=True)],
+    ]
+    style = {**look(i), "ls": "none"}
+    ax.errorbar([x + aside for x in xs], means, yerr=ends, **style, capsize=3, lw=1.6, ms=5, label=label)
 
 
 @styled
@@ -148,8 +185,8 @@ def _rows_of_means(result: Comparison | polars.DataFrame, columns: Columns, x: s
     values = _by_value(columns, x, y)
     ax, rows = _rows(values, x, lambda many: _native.estimate(many)[0], given)
     for name, (at, colour) in rows.items():
-        mean, half = _native.estimate(values[name])
-        ax.errorbar([mean], [at], xerr=[half or 0.0], fmt="o", color=colour, capsize=3, lw=1.6, ms=5)
+        mean, low, high = _interval(values[name])
+        ax.errorbar([mean], [at], xerr=[[mean - low], [high - mean]], fmt="o", color=colour, capsize=3, lw=1.6, ms=5)
     if isinstance(result, _compare.Comparison) and y == "goodput_mbit_s":
         line: dict[str, Any] = {"color": COLOURS["reference"], "lw": 1.0, "ls": "--", "zorder": 1}
         ax.axvline(result.in_order_mbit_s, label="sack, in order", **line)
