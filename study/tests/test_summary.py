@@ -3,9 +3,9 @@
 from dataclasses import replace
 from pathlib import Path
 
-from reknit_study.papers import _claims, _summary, papers
+from reknit_study.papers import _claims, _report, _summary, papers
 from reknit_study.papers._claims import Measured, Verdict
-from reknit_study.papers._frame import DEFAULT
+from reknit_study.papers._frame import DEFAULT, FULL, QUICK
 from reknit_study.papers._lab import Lab
 from reknit_study.papers._statistics import Interval
 
@@ -61,3 +61,33 @@ def test_both_tiers_are_listed(tmp_path: Path) -> None:
     told = "| rr-fig10-1 | contradicted, 5 seeds: 0.125 | reproduced, 1 seed: 0.750 | Runs are longer. |"
     assert told in differences
     assert "yang-5.1-1" not in differences.partition("## What was run")[0]
+
+
+def test_what_was_reproduced_is_listed(tmp_path: Path) -> None:
+    """The best-known result of each paper, the trends that are reproduced, and the counts of each variant."""
+    known = verdict("yang-5.3-1", "reproduced", "met", 6.5)
+    text = written(tmp_path, Lab(papers().values(), dry=True), [MISSED, known, FAILED], [])
+    headlines = text.partition("## What each paper is known for")[2].partition("## Scores by paper")[0]
+    assert "| > 5 | 6.50 | reproduced; number met |" in headlines
+    title = papers()["yang"].title
+    reproduced = text.partition("## What was reproduced")[2].partition("## What each variant")[0]
+    assert f"{title}: 2 trends reproduced, 1 of their numbers met" in reproduced
+    assert "rr-fig10-1" not in reproduced
+    by_variant = text.partition("## What each variant reproduces")[2].partition("## Published numbers")[0]
+    assert "/reno.md) | 2 of 2 | 1 of 2 | yang-5.1-1 |" in by_variant
+    assert "/rr-ta.md) | 0 of 1 |  | rr-fig10-1 |" in by_variant
+
+
+def test_explanations_are_only_beside_the_runs_that_they_explain() -> None:
+    """They have the numbers of the default tier with the first seeds, and of claims that were evaluated."""
+    missing = replace(MISSED, outcome="not evaluated")
+    for lab, explained in (
+        (Lab(papers().values(), DEFAULT, dry=True), True),
+        (Lab(papers().values(), QUICK, dry=True), False),
+        (Lab(papers().values(), FULL, dry=True), False),
+        (Lab(papers().values(), DEFAULT, dry=True, first_seed=1001), False),
+        (Lab(papers().values(), DEFAULT, dry=True, full_for=["yang"]), False),
+    ):
+        kept, none = _report.explained(lab, [MISSED, missing])
+        assert bool(kept.claim.explanation) is explained
+        assert none.claim.explanation is None

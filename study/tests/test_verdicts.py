@@ -201,7 +201,27 @@ def test_sets_of_seeds_are_disjoint() -> None:
     assert min(b - a for a, b in pairwise(_stability.FIRST_SEEDS)) >= 1000
     first = _stability.FIRST_SEEDS[1]
     lab = Lab(papers().values(), DEFAULT, dry=True, first_seed=first)
-    assert sorted(lab.result("R4").table["seed"].unique()) == [first, first + 1, first + 2]
+    assert sorted(lab.result("S7/50").table["seed"].unique()) == [first, first + 1, first + 2]
+
+
+@pytest.mark.parametrize("times", [1.0, 2.0])
+def test_other_lengths_change_all_runs_but_whole_transfers(times: float) -> None:
+    """Also those with the paper's duration in every tier; transfers end by themselves."""
+    paper = Paper("test", "", "")
+
+    def sweep(lab: Lab) -> Result:
+        one = {"duration_s": 1000.0, "seeds": 1}
+        shortened = lab.sweep(lambda _: {}, ["all"], ["sack"], **one)
+        return (
+            shortened
+            | lab.sweep(lambda _: {}, ["all"], ["sack"], whole=True, **one)
+            | lab.sweep(lambda _: {}, ["all"], ["sack"], whole=True, duration_s=20_000, seeds=1)
+        )
+
+    paper.experiment("A", figure="", title="", reports="")(sweep)
+    lab = Lab([paper], replace(DEFAULT, duration=DEFAULT.duration * times), dry=True, times=times)
+    lab.result("A")
+    assert [seconds for _, _, seconds in lab.planned] == [100 * times, 1000 * times, 20_000]
 
 
 def test_unstable_outcomes_are_named() -> None:

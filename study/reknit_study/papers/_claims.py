@@ -348,6 +348,11 @@ def looked_up(expression: str) -> dict[str, set[Any]]:
     return found
 
 
+def curves(claim: Claim) -> set[str]:
+    """List the curves that a claim is about."""
+    return {label for expression in claim.expressions for label in looked_up(expression)["variant"]}
+
+
 def _constants(node: ast.AST, ranges: Mapping[str, set[Any]]) -> set[Any]:
     if isinstance(node, ast.Constant):
         return {node.value}

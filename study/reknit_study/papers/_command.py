@@ -87,7 +87,8 @@ def _parser() -> argparse.ArgumentParser:
         nargs="*",
         metavar="PAPER [EXPERIMENT ...]",
         help="a paper, and some of its experiments [default: all papers, with shortened experiments]; 'list' lists "
-        "them and what they cost, 'stability' checks whether outcomes depend on the seeds, with four sets of them",
+        "them and what they cost, 'stability' checks whether outcomes depend on the seeds, with four sets of them, or "
+        "on the length of runs, with a third and twice of it",
     )
     tier = parser.add_mutually_exclusive_group()
     tier.add_argument("--quick", action="store_true", help="a few short experiments of each paper, in minutes")
@@ -208,7 +209,7 @@ def _os_error(number: int, file: Path) -> OSError:
 
 
 def _stability(asked: argparse.Namespace) -> int:
-    """Judge with four sets of seeds; 1 if an outcome depends on the set without being called undecided."""
+    """Judge with four sets of seeds and two other lengths; 1 if an outcome depends on them and is not undecided."""
     from reknit_study.papers import _stability
 
     tier = _tier(asked)
@@ -218,7 +219,8 @@ def _stability(asked: argparse.Namespace) -> int:
     lines, unstable = _stability.compare(tier, ids, asked.store, _tell, asked.more_seeds)
     _tell("", last=True)
     print("\n".join([*lines, *unstable]))
-    print(f"{len(unstable)} outcomes depend on the choice of seeds without being called undecided")
+    depend = "outcome depends" if len(unstable) == 1 else "outcomes depend"
+    print(f"{len(unstable)} {depend} on the choice of seeds or on the length of runs without being called undecided")
     return FAILED if unstable else OK
 
 

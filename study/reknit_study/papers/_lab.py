@@ -73,6 +73,8 @@ class Lab:
         Whether `run` also runs other interpretations of the papers.
     asked : sequence of str
         The paper and its experiments that the command names; empty for all.
+    times : float
+        Lengthens the runs that have the paper's whole duration in every tier.
 
     Attributes
     ----------
@@ -100,6 +102,7 @@ class Lab:
         full_for: Collection[str] = (),
         interpret: bool = True,
         asked: Sequence[str] = (),
+        times: float = 1.0,
     ) -> None:
         """Start without results; with ``dry``, only count the runs."""
         papers = list(papers)
@@ -109,6 +112,7 @@ class Lab:
         self.interpret = interpret and tier.name != "quick"
         self.executor, self.told, self.dry = executor, told, dry
         self.first_seed, self.more_seeds, self.asked = first_seed, more_seeds, asked
+        self.times = times
         self.reading: str | None = None
         self.extents: dict[str, list[Extent]] = {}
         self.planned: list[tuple[str, int, float]] = []
@@ -245,7 +249,10 @@ class Lab:
         Result
             The result, without figures.
         """
-        duration = duration_s if whole else max(min(duration_s, MIN_DURATION_S), duration_s * self.tier.duration)
+        ends_by_itself = whole and duration_s >= TO_THE_END_S
+        duration = duration_s * (1.0 if ends_by_itself else self.times)
+        if not whole:
+            duration = max(min(duration_s, MIN_DURATION_S), duration_s * self.tier.duration)
         count = seeds if self.tier.seeds is None else min(seeds, max(self.tier.seeds, least_seeds))
         name = self._open[-1] if self._open else "sweep"
         if seeds > 1:
@@ -253,7 +260,7 @@ class Lab:
         chosen = self.tier.thin(points, keep, least_points)
         numbers = range(self.first_seed, self.first_seed + count)
         extent = Extent(
-            None if whole and duration_s >= TO_THE_END_S else (duration, duration_s),
+            None if ends_by_itself else (duration, duration_s),
             (count, seeds),
             (len(chosen), len(points)),
         )

@@ -122,6 +122,12 @@ def variant(label: str) -> Variant:
         raise KeyError(f"{label}: no such curve; allowed are {', '.join(OFFICIAL)}") from None
 
 
+def base(label: str) -> str | None:
+    """Return the built-in variant of a curve, or on which its variant is based; None if the curve shows some flows."""
+    found = OFFICIAL.get(canonical(label))
+    return found["base"] if isinstance(found, dict) else found
+
+
 def changed(label: str, name: str, **changes: Mapping[str, Any] | bool | str | list[Any]) -> dict[str, Any]:
     """Describe a variant that differs from that of a curve in some keys, for example in a parameter that is swept.
 

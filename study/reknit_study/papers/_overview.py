@@ -1,4 +1,4 @@
-"""Overview: the goodput of the variants on each kind of path, and its cost under loss."""
+"""Overview: the goodput of the variants on each kind of path, under loss, and beside other flows."""
 
 from __future__ import annotations
 
@@ -31,14 +31,21 @@ LIMIT = "oracle"
 """Not a variant that could be used: the simulator tells it about each loss. It has a row, but is not ranked."""
 VARIANTS = (
     *("sack", "dsack-r", "eifel", "frto", "ba-inc", "leung-ma", "rr-taes", "dcr", "pr", "rack", "yang"),
-    *("linux", "bbr", "reknit", LIMIT),
+    *("linux", "bbr1", "bbr", "reknit", LIMIT),
 )
 LOSSES = (0.0, 0.001, 0.01)
 SEEDS = 5
-UNFAIR = 1.1
-"""A variant with more than this share of SACK's goodput under loss alone is marked as unfair."""
 REFERENCE = "two-paths-50ms"
 """The cost under loss is measured on this path without reordering: 10 Mbit/s, 100 ms round trip."""
+
+NEIGHBOURS = {"sack": "SACK", "linux": "CUBIC"}
+"""The variants of the flow that shares a link with each variant, and what they are called; `linux` uses CUBIC."""
+LATE = {0.0: "in order", 0.01: "1 % late"}
+"""Shares of packets that are delayed by 25 ms on the shared link."""
+FAIR = 0.8
+"""A variant is unfair if its neighbour gets less than this share of what it gets beside a flow of its own variant."""
+KERNEL = {"linux": "the default", "bbr1": "net.ipv4.tcp_congestion_control = bbr"}
+"""The variants that an unmodified Linux kernel has, and the setting that selects each."""
 
 WIDE = 0.05
 """Intervals of at least this half width are shown."""
@@ -67,6 +74,8 @@ class Overview:
         The same, half the width of the 95 % confidence intervals.
     price : dict
         By loss and variant: goodput on the reference path without reordering, relative to ``sack`` with that loss.
+    shares : dict
+        By neighbour and share of late packets: for each variant, its goodput and its neighbour's, in Mbit/s.
     properties : dict
         By variant: metric and value, None if it was not measured.
     seeds : int
@@ -76,6 +85,7 @@ class Overview:
     kept: dict[float, dict[str, dict[str, float]]]
     reach: dict[float, dict[str, dict[str, float]]]
     price: dict[float, dict[str, float]]
+    shares: dict[tuple[str, float], dict[str, tuple[float, float]]]
     properties: dict[str, dict[str, float | None]]
     seeds: int
 
@@ -111,13 +121,43 @@ class Overview:
         """Return whether a variant keeps most of the goodput on a path."""
         return self.kept[0.0][path][variant] >= WORKS
 
-    def ever_unfair(self, variant: str) -> bool:
-        """Return whether a variant is unfair to SACK at some loss."""
-        return any(self.is_unfair(loss, variant) for loss in LOSSES[1:])
+    def is_unfair(self, variant: str) -> bool:
+        """Return whether a variant starves a neighbour, in order or with late packets."""
+        return any(self.starves(variant, neighbour, late) for neighbour, late in self.shares)
 
-    def is_unfair(self, loss: float, variant: str) -> bool:
-        """Return whether a variant takes much more than SACK where packets are lost and none is late."""
-        return self.price[loss][variant] > UNFAIR
+    def starves(self, variant: str, neighbour: str, late: float) -> bool:
+        """Return whether a neighbour gets much less than beside a flow of its own variant."""
+        there = self.shares[neighbour, late]
+        return there[variant][1] < FAIR * fmean(there[neighbour])
+
+    def shared(self, variant: str, neighbour: str, late: float) -> str:
+        """Format how a variant and its neighbour share a link of 10 Mbit/s."""
+        own, other = self.shares[neighbour, late][variant]
+        return f"{own:.1f} : {other:.1f}{' unfair' if self.starves(variant, neighbour, late) else ''}"
+
+    def by_control(self, sides: Mapping[str, str]) -> list[str]:
+        """Name the variant that keeps the most on average over the paths, by what its user controls.
+
+        Parameters
+        ----------
+        sides : mapping of str to str
+            Where each variant runs: sender, receiver or both.
+        """
+        lossless = self.kept[0.0]
+        mean = {v: fmean(lossless[path][v] for path in lossless) for v in _ranked()}
+        groups = {
+            "only the sender": [v for v in mean if sides[v] == "sender"],
+            "only the receiver": [v for v in mean if sides[v] == "receiver"],
+            "both ends": list(mean),
+            "only the settings of an unmodified Linux kernel": [v for v in mean if v in KERNEL],
+        }
+        told = []
+        for who, there in groups.items():
+            if there:
+                best = max(there, key=lambda v: mean[v])
+                setting = f" ({KERNEL[best]})" if who.endswith("kernel") else ""
+                told.append(f"{who}: {best}{setting}, {mean[best]:.0%}")
+        return [sentence.replace("%", "\N{NO-BREAK SPACE}%") for sentence in told]
 
     def is_best(self, path: str, variant: str) -> bool:
         """Return whether no ranked variant is significantly better on a path."""
@@ -147,7 +187,38 @@ def overview(lab: Lab) -> Overview:
     ordered = {"path": REFERENCE, "duration": "60 s", "in_order": True}
     prices = _goodput(lab, ordered, VARIANTS, LOSSES, seeds)
     price = {loss: {v: fmean(row[v]) / fmean(row["sack"]) for v in VARIANTS} for loss, row in prices.items()}
-    return Overview(kept, reach, price, _properties(lab, seeds), seeds)
+    return Overview(kept, reach, price, _shares(lab, seeds), _properties(lab, seeds), seeds)
+
+
+def _shares(lab: Lab, seeds: int) -> dict[tuple[str, float], dict[str, tuple[float, float]]]:
+    """Run each variant beside each neighbour; the mean goodputs of both."""
+    lab.told("overview: neighbours")
+    variants = list(dict.fromkeys([*VARIANTS, *NEIGHBOURS]))
+    found = {}
+    for neighbour in NEIGHBOURS:
+        for late in LATE:
+            scenario = {**FIXED, **_beside(neighbour, late), "duration": "60 s"}
+            kept = lab.kept("overview", f"beside-{neighbour}-{late:g}")
+            table = reknit.sweep(scenario, {"variant": variants}, seeds, lab.executor, kept, progress=False)
+            rates: dict[str, list[tuple[float, float]]] = {}
+            for variant, groups in table.select("variant", "groups").iter_rows():
+                of = {group["group"]: group["goodput_mbit_s"] for group in groups}
+                rates.setdefault(variant, []).append((of["own"], of["neighbour"]))
+            found[neighbour, late] = {
+                variant: (fmean(own for own, _ in each), fmean(other for _, other in each))
+                for variant, each in rates.items()
+            }
+    return found
+
+
+def _beside(neighbour: str, late: float) -> dict[str, Any]:
+    """Describe two flows on a link of 10 Mbit/s and 100 ms, whose queue holds what is in flight in a round trip."""
+    link = {"kind": "link", "rate": "10 Mbit/s", "queue": "83 packets", "delay": "50 ms"}
+    delayed = {"kind": "delay", "probability": late, "extra": "constant(25 ms)"}
+    path = {"description": "a shared link", "forward": [link, delayed], "reverse": [link]}
+    own = {"name": "own", "workload": "bulk"}
+    other = {"name": "neighbour", "variant": neighbour, "start": "100 ms", "workload": "bulk"}
+    return {"path": path, "flows": [own, other]}
 
 
 def _reach(values: Sequence[float]) -> float:

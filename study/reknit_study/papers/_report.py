@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import platform
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
@@ -67,10 +67,9 @@ def write(
     Returns
     -------
     list of Verdict
-        The outcomes of the claims about the experiments.
+        The outcomes that the report shows, and counts.
     """
-    about = [verdict for verdict in verdicts if _concerns(verdict.claim, results)]
-    shown = list(verdicts) if overview else about
+    shown = explained(lab, verdicts if overview else [v for v in verdicts if _concerns(v.claim, results)])
     pictures = _svg.Pictures()
     blocks = [_block(lab, name, results, shown, pictures) for name in results if _is_shown(name, shown)]
     environment = Environment(
@@ -88,6 +87,7 @@ def write(
         overview=overview,
         o=_overview,
         about=variants(),
+        sides=sides(),
         papers=papers(),
         verdicts=shown,
         board=_scores.by_paper(shown, papers()),
@@ -104,7 +104,26 @@ def write(
     )
     out.parent.mkdir(parents=True, exist_ok=True)
     out.write_text(text, "utf-8")
-    return about
+    return shown
+
+
+def explained(lab: Lab, verdicts: Iterable[Verdict]) -> list[Verdict]:
+    """Remove explanations of other runs than this one, and of claims that were not evaluated.
+
+    Explanations have the numbers of the default tier.
+    """
+    is_theirs = lab.base.name == "default" and lab.first_seed == 1
+    kept = []
+    for verdict in verdicts:
+        full = any(lab.is_full(id) for id in verdict.claim.named if id in lab.experiments)
+        has = is_theirs and not full and verdict.outcome != "not evaluated"
+        kept.append(verdict if has else replace(verdict, claim=replace(verdict.claim, explanation=None)))
+    return kept
+
+
+def sides() -> dict[str, str]:
+    """Look up where each variant runs: sender, receiver or both."""
+    return {name: row["side"] for name, row in variants().items()}
 
 
 def _condition(claim: Claim) -> list[tuple[str, str]]:

@@ -1,8 +1,10 @@
-"""``reknit papers stability``: whether verdicts depend on the choice of seeds."""
+"""``reknit papers stability``: whether verdicts depend on the choice of seeds, or on the length of the runs."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import replace
+from fractions import Fraction
 from pathlib import Path
 
 from reknit_study.papers import papers
@@ -13,6 +15,9 @@ from reknit_study.papers._scores import scores
 
 FIRST_SEEDS = (1, 1001, 2001, 3001)
 """The first seed of each set; they are disjoint, because no experiment gets more than 1000 seeds."""
+
+LENGTHS = {Fraction(1, 3): "a third as long", Fraction(2): "twice as long"}
+"""Other lengths of the runs, relative to those of the tier, with the first set of seeds."""
 
 FURTHER = 4
 """How many times the seeds that are usually enough an experiment gets if a claim is still undecided."""
@@ -60,24 +65,35 @@ def compare(
     told: Callable[[str], object],
     more_seeds: Collection[str] | None = None,
 ) -> tuple[list[str], list[str]]:
-    """Judge with four disjoint sets of seeds.
+    """Judge with four disjoint sets of seeds, and with runs of other lengths.
 
     Returns
     -------
     tuple of list of str
-        Lines for each set and for what is called undecided; and a line for each claim whose outcome differs without
-        being called undecided in any of the sets.
+        Lines for each set and length, and for what is called undecided; and a line for each claim whose outcome differs
+        without being called undecided in any of them.
     """
+    runs = [(f"seeds from {first}", first, Fraction(1)) for first in FIRST_SEEDS]
+    runs += [(f"seeds from {FIRST_SEEDS[0]}, {told}", FIRST_SEEDS[0], times) for times, told in LENGTHS.items()]
     found: list[dict[str, Verdict]] = []
     lines = []
-    for first in FIRST_SEEDS:
+    for name, first, times in runs:
         with Lab(
-            papers().values(), tier, store, told=told, first_seed=first, more_seeds=more_seeds, interpret=False
+            papers().values(),
+            replace(tier, duration=tier.duration * float(times)),
+            store,
+            told=told,
+            first_seed=first,
+            more_seeds=more_seeds,
+            interpret=False,
+            times=float(times),
         ) as lab:
             verdicts = [verdict for verdict in decided(lab, ids) if verdict.outcome != "not evaluated"]
         found.append({verdict.claim.id: verdict for verdict in verdicts})
-        lines.append(f"seeds from {first}: " + "; ".join(scores(verdicts).sentences))
-    return [*lines, *undecided(found)], unstable(found)
+        lines.append(f"{name}: " + "; ".join(scores(verdicts).sentences))
+    seeds, lengths = found[: len(FIRST_SEEDS)], [found[0], *found[len(FIRST_SEEDS) :]]
+    by_length = [f"{line} (by length)" for line in unstable(lengths)]
+    return [*lines, *undecided(seeds)], [*unstable(seeds), *by_length]
 
 
 def undecided(found: Sequence[Mapping[str, Verdict]]) -> list[str]:

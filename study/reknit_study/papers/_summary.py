@@ -6,13 +6,15 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from reknit_study._generated import generated
-from reknit_study.papers import _overview, _report, _scores, _svg, papers
+from reknit_study.papers import _claims, _labels, _overview, _report, _scores, _svg, papers
 from reknit_study.papers._claims import JUDGED, Claim, Measured, Verdict
 from reknit_study.papers._frame import Result
 from reknit_study.papers._lab import Lab
 
 FIGURES = ("R4", "S7/50", "F6", "L2/35")
 """The experiments whose first figure is kept."""
+HEADLINES = ("yang-5.3-1", "rr-fig4-1", "frto-t1-1", "surv-fig7a-1", "lg-fig2-4")
+"""What each paper is best known for: a claim with a published number."""
 
 
 def write(
@@ -46,6 +48,9 @@ def write(
         generated(f"{_report.command(lab)} --summary study/results/papers"),
         _sentences(verdicts),
         *(_both_tiers(lab, verdicts, reduced) if reduced else []),
+        "## What each paper is known for",
+        _headlines(verdicts),
+        "## Scores by paper",
         _board(verdicts),
         f"{_scores.interpreted(verdicts, were_run=lab.interpret)} {_report.ran(lab, results)} See [What was "
         f"run](#what-was-run) for the others. {_report.more_seeds(lab)} [README.md](README.md#claims) explains the "
@@ -54,6 +59,8 @@ def write(
     if overview is not None:
         parts += _overview_parts(overview)
     parts += _figures(folder, lab, results)
+    parts += _reproduced(verdicts)
+    parts += ["## What each variant reproduces", *_by_variant(verdicts)]
     parts += _missed(lab, [v for v in verdicts if v.number in ("missed", "undecided")])
     other = [v for v in verdicts if v.outcome in ("failed", *JUDGED[1:]) and v.number not in ("missed", "undecided")]
     parts += ["## Other claims that are not reproduced", *(_details(lab, other) or ["None."])]
@@ -140,17 +147,78 @@ def _board(verdicts: Sequence[Verdict]) -> str:
     return _markdown(rows)
 
 
+def _headlines(verdicts: Sequence[Verdict]) -> str:
+    by_id = {verdict.claim.id: verdict for verdict in verdicts}
+    rows = [["paper", "its best-known result", "published", "here", "outcome"]]
+    for verdict in (by_id[id] for id in HEADLINES if id in by_id):
+        claim = verdict.claim
+        number = f"; number {verdict.number}" if verdict.number else ""
+        statement = f"{claim.statement} ({claim.source.partition(', ')[2]})"
+        rows.append([f"`{claim.paper}`", statement, claim.published, _measured(verdict), f"{verdict.outcome}{number}"])
+    return _markdown(rows)
+
+
+def _reproduced(verdicts: Sequence[Verdict]) -> list[str]:
+    """List what was reproduced, paper by paper."""
+    parts = ["## What was reproduced", "Trends and published numbers; those that are missed follow below."]
+    for name, paper in papers().items():
+        rows = [["claim", "published", "measured", "number"]]
+        for verdict in verdicts:
+            claim = verdict.claim
+            if claim.paper == name and not claim.is_check and verdict.outcome == "reproduced":
+                told = f"{claim.statement} <sub>{claim.id}</sub>"
+                rows.append([told, claim.published, _measured(verdict), verdict.number or ""])
+        if len(rows) > 1:
+            met = sum(row[3] == "met" for row in rows)
+            title = f"{paper.title}: {len(rows) - 1} trends reproduced, {met} of their numbers met"
+            parts.append(f"<details><summary>{title}</summary>\n\n{_markdown(rows)}\n\n</details>")
+    return parts
+
+
+def _by_variant(verdicts: Sequence[Verdict]) -> list[str]:
+    """Count the claims about each variant: what its page does not say."""
+    counted: dict[str, list[Verdict]] = {}
+    for verdict in verdicts:
+        if verdict.claim.is_check or verdict.outcome == "not evaluated":
+            continue
+        for variant in dict.fromkeys(base for label in _claims.curves(verdict.claim) if (base := _labels.base(label))):
+            counted.setdefault(variant, []).append(verdict)
+    rows = [["variant", "trends reproduced", "numbers met", "not reproduced, or number missed"]]
+    for variant, about in sorted(counted.items()):
+        trends = [verdict for verdict in about if verdict.outcome == "reproduced"]
+        numbers = [verdict for verdict in about if verdict.number is not None]
+        met = [verdict for verdict in numbers if verdict.number == "met"]
+        other = [v.claim.id for v in about if v.outcome != "reproduced" or v.number not in (None, "met")]
+        rows.append(
+            [
+                f"[{variant}](../../../docs/reference/algorithms/{variant}.md)",
+                f"{len(trends)} of {len(about)}",
+                f"{len(met)} of {len(numbers)}" if numbers else "",
+                ", ".join(other),
+            ]
+        )
+    return [
+        "A claim that compares several variants counts for each of them, also where the cause is another one.",
+        _markdown(rows),
+    ]
+
+
 def _overview_parts(overview: _overview.Overview) -> list[str]:
     return [
         "## Which variant works on which path",
         " ".join(overview.answers),
+        f"The best on average, if you control {'; '.join(overview.by_control(_report.sides()))}.",
         _cures(overview),
         f"Goodput relative to plain SACK on the same path without reordering and loss, mean of {overview.seeds} seeds. "
-        "**Bold**: no variant is significantly better. ±: 95 % intervals of at least 5 %. †: unfair, see the costs.",
+        "**Bold**: no variant is significantly better. ±: 95 % intervals of at least 5 %. †: unfair to a "
+        "neighbour, see the costs.",
         "## What each variant costs",
         _costs(overview),
-        "The loss columns show goodput without reordering, relative to SACK with the same loss: more than "
-        f"{_overview.UNFAIR:.0%} is not better but unfair. The state is what a connection keeps because of reordering. "
+        "The loss columns show goodput without reordering, relative to SACK with the same loss. The columns *beside* "
+        "show the goodput of the variant and that of its neighbour, in Mbit/s: two flows share 10 Mbit/s and a queue "
+        "of one round trip for 60 s, in order and with 1 % of packets delayed by 25 ms. *Unfair*: the neighbour "
+        f"gets less than {_overview.FAIR:.0%} of what it gets beside a flow of its own variant. The state is what a "
+        "connection keeps because of reordering. "
         f"`{_overview.LIMIT}` is the limit: the simulator tells it about each loss.",
         "## All variants on all paths",
         _table(overview),
@@ -164,7 +232,7 @@ def _cures(overview: _overview.Overview) -> str:
         kept = overview.kept[0.0][path]
         there = []
         for variant in overview.cures(path):
-            told = f"{variant}{'†' if overview.ever_unfair(variant) else ''} {overview.share(path, variant)}"
+            told = f"{variant}{'†' if overview.is_unfair(variant) else ''} {overview.share(path, variant)}"
             there.append(f"**{told}**" if overview.is_best(path, variant) else told)
         best = "" if overview.works(path, overview.cures(path)[0]) else "none; best: "
         rows.append([about, f"{kept['sack']:.0%}", best + ", ".join(there)])
@@ -174,16 +242,15 @@ def _cures(overview: _overview.Overview) -> str:
 def _costs(overview: _overview.Overview) -> str:
     about = _report.variants()
     losses = [f"at {100 * loss:g} % loss" for loss in _overview.LOSSES[1:]]
-    rows = [["variant", *losses, "state, bytes", "runs at", "the other end needs"]]
+    beside = [f"beside {_overview.NEIGHBOURS[name]}, {_overview.LATE[late]}" for name, late in overview.shares]
+    rows = [["variant", *losses, *beside, "state, bytes", "runs at", "the other end needs"]]
     for variant in _overview.VARIANTS:
         state = overview.properties[variant]["reorder_state_bytes"]
         rows.append(
             [
                 f"[{variant}](../../../docs/reference/algorithms/{variant}.md)",
-                *(
-                    f"{overview.price[loss][variant]:.0%}{', unfair' if overview.is_unfair(loss, variant) else ''}"
-                    for loss in _overview.LOSSES[1:]
-                ),
+                *(f"{overview.price[loss][variant]:.0%}" for loss in _overview.LOSSES[1:]),
+                *(overview.shared(variant, neighbour, late) for neighbour, late in overview.shares),
                 "" if state is None else _report.number(state),
                 about[variant]["side"],
                 about[variant]["peer_needs"],

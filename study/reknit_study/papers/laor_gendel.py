@@ -25,7 +25,8 @@ MEASURED_S, WARM_UP_S = 60, 10
 INHERENT_MS = 0.3
 """The delay of each way that is not added: the paper says that the round trip is less than 1 ms without added delay."""
 READINGS = {
-    "periodic": "every n-th packet is displaced, instead of random packets",
+    "periodic": "the paper's instrument: N packets pass and the next one is displaced, again and again, instead of "
+    "random packets",
     "smaller-window": "the window is 48 instead of 64 KiB (33 segments); the paper does not give it",
 }
 SMALL_WINDOW = {"small-window": "the window is 32 instead of 64 KiB (22 segments); the paper does not give it"}
@@ -36,8 +37,8 @@ LONGEST_RTT = {
 }
 SETUP = (
     "{what}, with 100 Mbit/s to each client, 0.3 + {delay} ms of delay each way, a window of 64 KiB (44 segments), "
-    "delayed ACKs and no congestion loss. A fraction x of the packets on the backbone is displaced by {shift} "
-    "positions. 60 s are measured, after 10 s of warm-up."
+    "delayed ACKs and no congestion loss. A fraction x of the packets on the backbone, chosen at random, is displaced "
+    "by {shift}. 60 s are measured, after 10 s of warm-up."
 )
 
 FOUR_CLIENTS = (
@@ -117,7 +118,7 @@ def _relative(found: Result) -> Result:
 
 
 def _is_thorough(lab: Lab) -> bool:
-    """Return whether runs of few packets are long enough to find a knee: in all tiers except those of tests."""
+    """Return whether runs have the paper's length, which its results depend on: in all tiers except those of tests."""
     return lab.tier.duration >= QUICK.duration
 
 
@@ -161,16 +162,15 @@ def _share_of_throughput(*labels: str) -> Lines:
     curves=["reno", "newreno", "sack", "dsack_r", "dsack_taes"],
 )
 def long_flow(lab: Lab, delay_ms: float, curves: list[str]) -> Result:
-    """Sweep the fraction of displaced packets for one flow; runs with few packets per second keep their full length."""
+    """Sweep the fraction of displaced packets for one flow."""
     thorough = _is_thorough(lab)
-    whole = thorough and delay_ms > 0
     found = lab.sweep(
-        lambda share: backbone(lab, share, delay_ms, whole=whole),
+        lambda share: backbone(lab, share, delay_ms, whole=thorough),
         SHARES,
         curves,
         duration_s=MEASURED_S + WARM_UP_S,
         keep=[0, 0.01, 0.02, 0.08, 0.20],
-        whole=whole,
+        whole=thorough,
         least_seeds=5 if thorough else 0,
         least_points=len(SHARES) if thorough else 0,
     )
@@ -240,13 +240,23 @@ def _mixed(
     keep: tuple[Point, ...] = (0, 0.001, 0.01, 0.02, 0.05, 0.08, 0.20),
     before: Sequence[Mapping[str, object]] = (),
 ) -> Result:
-    """Sweep the fraction of displaced packets for a mix of 16 sessions per client."""
+    """Sweep the fraction of displaced packets for a mix of 16 sessions per client.
+
+    Runs keep their full length: at 70 ms a shorter one ends before the sessions are in a steady state.
+    """
+    whole = _is_thorough(lab)
+
+    def scenario(share: float) -> dict[str, object]:
+        path = backbone(lab, share, delay_ms, shift, clients, before=before, whole=whole)
+        return {**path, "flows": mix(16 * clients)}
+
     found = lab.sweep(
-        lambda share: {**backbone(lab, share, delay_ms, shift, clients, before=before), "flows": mix(16 * clients)},
+        scenario,
         points,
         curves,
         duration_s=MEASURED_S + WARM_UP_S,
         keep=keep,
+        whole=whole,
         split=_by_type,
     )
     return _relative(found).with_metric("agg_mbps", pl.col("goodput_mbit_s"))

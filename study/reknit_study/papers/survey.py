@@ -37,6 +37,8 @@ READINGS = {
     "survey used; it does not say whether all of the programs that it ported do",
     "rn-125": "RN-TCP waits for k = 125 more duplicate ACKs, half a window at tau = 1, instead of 3 (the survey gives "
     "no value)",
+    "rfc-eifel": "Eifel responds as in RFC 4015, however many segments were retransmitted; the survey's restores the "
+    "window after a single retransmission only",
 }
 FAST_LINK = {"fast-link": "the link has 20 Mbit/s instead of 10; only the schemes for state reconciliation are run"}
 PAPERS_AVERAGE = {
@@ -53,11 +55,21 @@ SETUP = (
     "One flow of 1100 s, of which the first 100 s are not counted, over 10 Mbit/s, with queues of 300 packets and "
     "cwnd up to 500 packets. The delay of the {way} path changes at exponentially distributed intervals with a mean "
     "of {delta} ms; each new delay is drawn from N(50 + 200 x, 200 x / 3) ms, at least 50 ms, where x is tau. The "
-    "delay of the other direction is 50 ms. The thresholds of RR-TCP and Leung-Ma may be as large as the window "
+    "delay of the other direction is 50 ms. Eifel restores the window if only the oldest segment was retransmitted, as "
+    "section 5.1.1 of the survey describes. The thresholds of RR-TCP and Leung-Ma may be as large as the window "
     "[assumed]; it is ten times that of the RR-TCP paper, where 64 is the largest threshold."
 )
 
 
+EIFEL: dict[str, Variant] = {
+    "eifel": changed(
+        "eifel",
+        "eifel-oldest-only",
+        spurious_response={"algorithm": "oldest-only"},
+        rto_estimator={"algorithm": "rfc6298"},
+    )
+}
+"""Eifel as the survey describes it; RFC 4015 came later."""
 LARGEST = {"max_dup_thresh": 500}
 """The largest threshold: the largest window."""
 LIFTED: dict[str, Variant] = {
@@ -70,6 +82,7 @@ OTHER_VARIANTS: dict[str, dict[str, Variant]] = {
     "limit-64": {label: variant(label) for label in LIFTED},
     "dcr-before-timeout": {"dcr": changed("dcr", "dcr-before-timeout", loss_detector={"before_timeout": True})},
     "rn-125": {"rntcp": changed("rntcp", "rn-125", dup_thresh={"k": 125})},
+    "rfc-eifel": {"eifel": "eifel"},
 }
 """Interpretations that change some curves only."""
 RATES = {"slow-link": "1 Mbit/s", "slow-link-1s": "1 Mbit/s", "fast-link": "20 Mbit/s"}
@@ -97,7 +110,7 @@ SOME_CURVES = {
 
 def curves(labels: Sequence[str], reading: str | None = None) -> dict[str, Variant]:
     """Look up the variants of the survey's curves."""
-    special = {**LIFTED, **SPECIAL.get(reading or "", {})}
+    special = {**EIFEL, **LIFTED, **SPECIAL.get(reading or "", {})}
     return {label: special.get(label) or variant(label) for label in labels}
 
 

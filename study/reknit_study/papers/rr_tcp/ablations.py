@@ -11,7 +11,7 @@ from reknit_study.papers._figures import Lines
 from reknit_study.papers._frame import Result
 from reknit_study.papers._lab import Lab
 from reknit_study.papers._labels import Variant, changed
-from reknit_study.papers.rr_tcp._network import delayed, dumbbell, normal, paper
+from reknit_study.papers.rr_tcp._network import delayed, dumbbell, is_unshortened, normal, paper
 
 BOUNDS = [0, 0.5, 1, 2]
 PAYLOAD_BITS = 8 * 960
@@ -37,6 +37,7 @@ def limited_transmit(lab: Lab) -> Result:
         {"sack": "sack", "dsack_r": "dsack-r", "dsack_fa": _bounded("dsack_fa"), "dsack_ta": _bounded("dsack_ta")},
         duration_s=1000,
         seeds=5,
+        whole=is_unshortened(lab),
         keep=BOUNDS,
     )
     return found.drawn(Lines("thr_pkts", "bound of limited transmit, windows", "packets in 1000 s"))
@@ -79,6 +80,7 @@ def fairness(lab: Lab) -> Result:
         {"partner_sack": "sack", "partner_rr": "rr-taes"},
         duration_s=1000,
         seeds=5,
+        whole=is_unshortened(lab),
         keep=shares,
         split=_flow_a,
     )

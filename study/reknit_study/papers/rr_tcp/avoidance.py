@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from reknit_study.papers._figures import Lines
 from reknit_study.papers._frame import Result
 from reknit_study.papers._lab import Lab
-from reknit_study.papers.rr_tcp._network import IDEAL_PKTS, NS2, WARM_UP_S, paper, settled
+from reknit_study.papers.rr_tcp._network import IDEAL_PKTS, NS2, WARM_UP_S, is_unshortened, paper, settled
 from reknit_study.papers.rr_tcp._readings import readings, tcp
 
 
@@ -27,7 +29,7 @@ def share_of_delayed_packets(lab: Lab) -> Result:
     curves = ["sack", "dsack_r", "dsack_fa_mean", "dsack_fa_rtx", "dsack_ta_mean", "dsack_ta_rtx", "dsack_taes"]
     options = {f"tcp.{name}": value for name, value in tcp(lab).items()}
     tracked = ["dsack_fa", "dsack_fa_rtx", "dsack_ta", "dsack_ta_rtx"]
-    warm_up = lab.scaled(WARM_UP_S)
+    warm_up = f"{WARM_UP_S:g} s" if is_unshortened(lab) else lab.scaled(WARM_UP_S)
 
     def late(share: float) -> dict[str, object]:
         return {**_late(share), **options}
@@ -36,9 +38,10 @@ def share_of_delayed_packets(lab: Lab) -> Result:
         return {**late(share), "warm_up": warm_up}
 
     keep = [0.01, 0.05, 0.30]
-    reordered = lab.sweep(late, shares, curves, duration_s=1000, seeds=5, keep=keep)
-    means = lab.sweep(later, shares, tracked, duration_s=1000, seeds=5, keep=keep)
-    ideal = lab.sweep(_late, [0], ["sack_nodelay"], duration_s=1000, seeds=5)
+    whole = is_unshortened(lab)
+    reordered = lab.sweep(late, shares, curves, duration_s=1000, seeds=5, keep=keep, whole=whole)
+    means = lab.sweep(later, shares, tracked, duration_s=1000, seeds=5, keep=keep, whole=whole)
+    ideal = lab.sweep(_late, [0], ["sack_nodelay"], duration_s=1000, seeds=5, whole=whole)
     return (settled(reordered, means) | ideal).drawn(
         Lines(
             "thr_pkts",
@@ -91,8 +94,13 @@ def share_of_lost_packets(lab: Lab) -> Result:
     shares = [0, 0.001, 0.002, 0.005, 0.01, 0.015, 0.02]
     curves = ["sack", "dsack_r", "dsack_fa", "dsack_ta", "sack_t40"]
     keep = [0, 0.001, 0.01, 0.02]
-    found = lab.sweep(lambda share: _lossy(0.05, share), shares, curves, duration_s=1000, seeds=5, keep=keep)
-    ideal = lab.sweep(lambda share: _lossy(0, share), shares, ["sack_nodelay"], duration_s=1000, seeds=5, keep=keep)
+    whole = is_unshortened(lab)
+
+    def sweep(late: float, curves: list[str]) -> Result:
+        lossy = partial(_lossy, late)
+        return lab.sweep(lossy, shares, curves, duration_s=1000, seeds=5, keep=keep, whole=whole)
+
+    found, ideal = sweep(0.05, curves), sweep(0, ["sack_nodelay"])
     return (found | ideal).drawn(
         Lines("thr_pkts", "fraction of packets lost", "packets in 1000 s"),
         Lines("ffr_share", "fraction of packets lost", "false fast retransmits / all", variants=["dsack_r", "sack"]),
