@@ -42,6 +42,8 @@ bench: ## Measure the cost per ACK and with many flows (study/results), and comp
 	@$(PYTHON) study/reknit_study/_generated.py "make bench" < $(TARGET)/cost.md > study/results/cost.md
 	$(CARGO) bench --locked -p reknit-sim --bench scale > $(TARGET)/scale.md
 	@$(PYTHON) study/reknit_study/_generated.py "make bench" < $(TARGET)/scale.md > study/results/scale.md
+	$(CARGO) bench --locked -p reknit-sim --bench instructions -- --table > $(TARGET)/instructions.md
+	@$(PYTHON) study/reknit_study/_generated.py "make bench" < $(TARGET)/instructions.md > study/results/instructions.md
 	@$(PYTHON) study/benches/ns2/compare.py $(CARGO)
 	@$(PYTHON) study/benches/ns2/two_paths.py $(CARGO)
 

@@ -2,7 +2,8 @@
 //! runs and machines; instructions do not, so a change of a few percent is seen anywhere.
 //!
 //! `cargo bench -p reknit-sim --bench instructions` compares them with `instructions.toml`, and fails if a case needs over 3 %
-//! more. Words after `--` select cases: `-- clean sack`. `-- --record` writes the file. Without valgrind, all cases are skipped.
+//! more. Words after `--` select cases: `-- clean sack`. `-- --record` writes the file, `-- --table` prints it as a page of the study.
+//! Without valgrind, all cases are skipped. CI runs it.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -21,6 +22,8 @@ const VARIANTS: [&str; 4] = ["sack", "linux", "reknit", "bbr"];
 /// Traffic over a path.
 struct Case {
     name: &'static str,
+    /// For readers of the table.
+    description: &'static str,
     /// The name of a profile, or the content of one.
     path: &'static str,
     flows: u32,
@@ -48,12 +51,24 @@ const LOST: &str = r#"
 "#;
 
 const CASES: [Case; 6] = [
-    Case { name: "clean", path: "clean", flows: 1, duration: 2000 },
-    Case { name: "one-flow", path: GIGABIT, flows: 1, duration: 300 },
-    Case { name: "many-flows", path: GIGABIT, flows: 200, duration: 300 },
-    Case { name: "late", path: LATE, flows: 1, duration: 2000 },
-    Case { name: "lost", path: LOST, flows: 1, duration: 3000 },
-    Case { name: "two-paths-50ms", path: "two-paths-50ms", flows: 1, duration: 15000 },
+    Case {
+        name: "clean",
+        description: "the path `clean`: the queue overflows from time to time",
+        path: "clean",
+        flows: 1,
+        duration: 2000,
+    },
+    Case { name: "one-flow", description: "one flow at 1 Gbit/s", path: GIGABIT, flows: 1, duration: 300 },
+    Case { name: "many-flows", description: "200 flows at 1 Gbit/s", path: GIGABIT, flows: 200, duration: 300 },
+    Case { name: "late", description: "one segment of ten arrives 5 ms late", path: LATE, flows: 1, duration: 2000 },
+    Case { name: "lost", description: "one segment of a hundred is lost", path: LOST, flows: 1, duration: 3000 },
+    Case {
+        name: "two-paths-50ms",
+        description: "segments alternate between two paths",
+        path: "two-paths-50ms",
+        flows: 1,
+        duration: 15000,
+    },
 ];
 
 impl Case {
@@ -117,6 +132,28 @@ fn record(counts: &Recorded) -> std::io::Result<()> {
     )
 }
 
+/// The recorded instructions as a page of the study.
+#[expect(clippy::print_stdout, reason = "a benchmark prints")]
+fn print_table(counts: &Recorded) {
+    println!(
+        "# Instructions\n\nInstructions for each data segment with its ACK: both ends, the path and the simulator, counted by callgrind \
+         in an optimised build. Unlike times, they are the same on every machine. CI counts them again, and fails if a case needs \
+         over {:.0} % more.\n",
+        TOLERANCE * 100.0
+    );
+    println!(
+        "| case | {} |\n|---|{}",
+        VARIANTS.map(|name| format!("`{name}`")).join(" | "),
+        "---|".repeat(VARIANTS.len())
+    );
+    for case in &CASES {
+        let count = |variant| {
+            counts.get(case.name).and_then(|counts| counts.get(variant)).map_or("-".to_owned(), u64::to_string)
+        };
+        println!("| {} | {} |", case.description, VARIANTS.map(count).join(" | "));
+    }
+}
+
 /// Counts a case, and prints its row. False if it needs too much more than `before`.
 #[expect(clippy::print_stdout, reason = "a benchmark prints")]
 fn compare(case: &str, variant: &str, counts: &mut Recorded) -> bool {
@@ -148,6 +185,10 @@ fn main() -> ExitCode {
     {
         let case = CASES.iter().find(|case| case.name == name).expect("a case");
         println!("{}", counted(&case.scenario(variant)));
+        return ExitCode::SUCCESS;
+    }
+    if words == ["--table"] {
+        print_table(&recorded());
         return ExitCode::SUCCESS;
     }
     let records = words.iter().any(|word| word == "--record");

@@ -32,7 +32,7 @@ pub struct Window {
 
 /// The state variables of the sending side, with their RFC names. Plug-ins read them. Only the sender writes them, through the
 /// functions of `sender/state.rs`.
-#[derive(Clone, Debug)]
+#[derive(Clone, PartialEq, Debug)]
 pub struct SendState {
     /// Oldest unacknowledged byte (RFC 9293 §3.3.1).
     pub snd_una: Offset,
@@ -306,7 +306,7 @@ pub enum Trigger {
 }
 
 /// The window before the last reduction. It is kept until the next reduction, so that it can be restored.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Snapshot {
     /// What caused the reduction.
     pub trigger: Trigger,

@@ -54,6 +54,7 @@ pub mod facts;
 mod isn;
 mod pool;
 mod prefetch;
+pub mod proof;
 mod receiver;
 pub mod scoreboard;
 pub mod seams;

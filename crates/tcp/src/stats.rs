@@ -152,7 +152,7 @@ impl AddAssign for Armings {
 pub const LONGEST_LENGTH: usize = 255;
 
 /// Counters of the sending side.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct SendStats {
     /// Data segments sent, by cause.
     pub sent: Sent,
@@ -230,7 +230,7 @@ impl AddAssign<&SendStats> for SendStats {
 }
 
 /// Counters of the receiving side.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, PartialEq, Debug, Default)]
 pub struct ReceiveStats {
     /// Data segments received.
     pub segments: u64,

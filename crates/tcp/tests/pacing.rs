@@ -11,7 +11,7 @@ use reknit_variants::Composition;
 use reknit_variants::base::limited_transmit;
 
 /// A window that never changes, optional pacing, and a record of the samples.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Fixed {
     pacing: Option<Pacing>,
     /// Sets the window in recovery too, and therefore sees every sample.

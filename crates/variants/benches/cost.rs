@@ -29,7 +29,7 @@ const PIECE: u64 = 500;
 const ROUNDS: usize = 7;
 
 /// A congestion control whose windows are not used.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Held {
     flight: Segments,
     inner: Box<dyn CongestionControl>,

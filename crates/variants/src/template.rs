@@ -44,7 +44,7 @@ impl Algorithm<dyn DupThresh> for PatientConfig {
 }
 
 /// The state of a connection.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Patient {
     config: PatientConfig,
 }

@@ -197,7 +197,7 @@ fn a_response_without_a_detector_causes_a_warning() {
     );
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Three;
 
 impl Plugin for Three {}
@@ -208,7 +208,7 @@ impl DupThresh for Three {
     }
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct AtOnce;
 
 impl Plugin for AtOnce {}
@@ -332,7 +332,7 @@ fn a_sender_and_a_receiver_that_both_wait_cause_a_warning() {
 }
 
 /// Support for a header field without a rule.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Field;
 
 impl Plugin for Field {}

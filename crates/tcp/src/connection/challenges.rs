@@ -4,7 +4,7 @@ use reknit_units::{Duration, Instant};
 
 use crate::config::Paws;
 
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, PartialEq, Debug)]
 pub(super) struct Challenges {
     /// When the first answer of the current period was sent.
     began: Instant,

@@ -2,7 +2,7 @@
 
 use crate::segment::{Ecn, Flags, Segment};
 
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, PartialEq, Debug, Default)]
 pub(super) struct EcnEcho {
     echoes: bool,
 }

@@ -6,6 +6,7 @@ use super::{CloseReason, Connection, Event, State};
 use crate::config::Paws;
 use crate::experiment::ExperimentalOption;
 use crate::facts::TIMESTAMP_TICK;
+use crate::proof;
 use crate::receiver::{Arrived, Delivery};
 use crate::seams::LateAcks;
 use crate::segment::{Flags, Segment};
@@ -18,9 +19,15 @@ const LATEST_ACK: Duration = Duration::from_secs(8);
 /// Whether the segment has passed a check. If not, the rest of it is not processed.
 #[must_use]
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Check {
+pub(super) enum Check {
     Passed,
     Failed,
+}
+
+impl Check {
+    pub(super) fn has_passed(self) -> bool {
+        self == Check::Passed
+    }
 }
 
 impl Connection {
@@ -30,27 +37,29 @@ impl Connection {
     /// A timer that is due at `now` fires first, so that an event and a timer at the same time always have the same
     /// order.
     pub fn on_segment(&mut self, now: Instant, segment: &Segment) -> Option<Delivery> {
+        proof::compare(self, |connection| connection.process(now, segment))
+    }
+
+    fn process(&mut self, now: Instant, segment: &Segment) -> Option<Delivery> {
         self.on_timer(now);
-        let delivery = match self.state() {
-            State::Closed => {
-                if !segment.flags.has(Flags::RST) {
-                    self.reset(now, segment);
-                }
-                None
-            }
-            State::Listen => {
-                self.on_segment_in_listen(now, segment);
-                None
-            }
-            State::SynSent => {
-                self.on_segment_in_syn_sent(now, segment);
-                None
-            }
-            _ => self.on_segment_synchronised(now, segment),
+        let delivery = match self.expected(now, segment) {
+            Some(expected) => self.on_expected(now, segment, expected),
+            None => self.on_unexpected(now, segment),
         };
         self.flush(now);
         self.send_written(now); // data that waited for the handshake goes out first
         delivery
+    }
+
+    fn on_unexpected(&mut self, now: Instant, segment: &Segment) -> Option<Delivery> {
+        match self.state() {
+            State::Closed if segment.flags.has(Flags::RST) => {}
+            State::Closed => self.reset(now, segment),
+            State::Listen => self.on_segment_in_listen(now, segment),
+            State::SynSent => self.on_segment_in_syn_sent(now, segment),
+            _ => return self.on_segment_synchronised(now, segment),
+        }
+        None
     }
 
     fn on_segment_synchronised(&mut self, now: Instant, segment: &Segment) -> Option<Delivery> {
@@ -213,7 +222,7 @@ impl Connection {
     }
 
     /// RFC 7323 §4.3, after all checks.
-    fn note_timestamp(&mut self, now: Instant, segment: &Segment, start: Offset) {
+    pub(super) fn note_timestamp(&mut self, now: Instant, segment: &Segment, start: Offset) {
         if let Some(timestamps) = segment.options.timestamps.filter(|_| self.negotiation.timestamps()) {
             self.peer_timestamp.note(now, start, timestamps.val);
         }
@@ -265,12 +274,13 @@ impl Connection {
             self.challenge(now);
             return Check::Failed;
         };
+        self.on_acceptable_ack(now, segment, start, ack)
+    }
+
+    /// Steps 1 to 10 of the ACK pipeline.
+    pub(super) fn on_acceptable_ack(&mut self, now: Instant, segment: &Segment, start: Offset, ack: Offset) -> Check {
         self.silence.end(now);
-        let echo = segment.options.timestamps.map(|t| t.ecr).filter(|_| self.negotiation.timestamps());
-        let echo_age = echo.and_then(|ecr| self.since_timestamp(now, ecr));
-        if let Some(age) = echo_age {
-            self.sender.note_echo(now.floor_to(TIMESTAMP_TICK) - age);
-        }
+        let echo_age = self.note_echo(now, segment);
         let input = AckInput {
             ack,
             seq: start,
@@ -289,6 +299,14 @@ impl Connection {
         }
         self.after_ack(now);
         Check::Passed
+    }
+
+    /// Notes the echoed timestamp, and returns its age.
+    pub(super) fn note_echo(&mut self, now: Instant, segment: &Segment) -> Option<Duration> {
+        let echo = segment.options.timestamps.map(|t| t.ecr).filter(|_| self.negotiation.timestamps())?;
+        let age = self.since_timestamp(now, echo)?;
+        self.sender.note_echo(now.floor_to(TIMESTAMP_TICK) - age);
+        Some(age)
     }
 
     /// RFC 5961 §5.2: the acknowledgment as an offset, unless it is of something that was never sent, or older than the
@@ -314,7 +332,7 @@ impl Connection {
     }
 
     /// A receiver of data measures the round-trip time by the timestamps that the peer echoes, once for each.
-    fn note_receiver_rtt(&mut self, now: Instant, segment: &Segment) {
+    pub(super) fn note_receiver_rtt(&mut self, now: Instant, segment: &Segment) {
         let measures = self.negotiation.timestamps() && segment.len > 0;
         let Some(echo) = segment.options.timestamps.map(|t| t.ecr).filter(|_| measures) else { return };
         if self.receiver_rtt.is_new(echo)
@@ -324,7 +342,7 @@ impl Connection {
         }
     }
 
-    fn note_congestion(&mut self, segment: &Segment) {
+    pub(super) fn note_congestion(&mut self, segment: &Segment) {
         if self.negotiation.ecn() && segment.len > 0 {
             self.ecn_echo.on_data(segment);
         }
@@ -338,7 +356,7 @@ impl Connection {
         self.deliver(now, segment, start, end)
     }
 
-    fn deliver(&mut self, now: Instant, segment: &Segment, start: Offset, end: Offset) -> Option<Delivery> {
+    pub(super) fn deliver(&mut self, now: Instant, segment: &Segment, start: Offset, end: Offset) -> Option<Delivery> {
         let arrived = Arrived {
             now,
             start,

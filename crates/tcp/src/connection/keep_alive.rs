@@ -5,7 +5,7 @@ use reknit_units::{Duration, Instant};
 use crate::config::KeepAlive;
 
 /// How long the peer has been silent.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, PartialEq, Debug)]
 pub(super) struct Silence {
     since: Instant,
     /// Probes that it has not answered.

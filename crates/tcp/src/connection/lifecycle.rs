@@ -5,7 +5,7 @@ use reknit_units::Instant;
 use super::CloseReason;
 use super::state::{Event, State};
 
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, PartialEq, Debug)]
 pub(super) struct Lifecycle {
     state: State,
     time_wait_expires: Instant,

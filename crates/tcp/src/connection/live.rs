@@ -70,6 +70,7 @@ impl Connection {
             self.silence.end(now); // the idle time begins now
         }
         self.config = config;
+        self.deadline.forget();
         self.dirty = true; // Nagle's algorithm may have held something back
         self.send_written(now);
     }
@@ -112,6 +113,7 @@ impl Connection {
     /// None while this is not known.
     pub fn probed_segment_size(&mut self) -> Option<(u16, bool)> {
         let (mss, has_arrived) = self.sender.take_probe_result()?;
+        self.deadline.forget();
         if has_arrived {
             self.negotiation.set_path_mss(mss);
         }
@@ -189,6 +191,7 @@ impl Connection {
             return Err(plugins);
         }
         self.sender.replace_plugins(now, *plugins);
+        self.deadline.forget();
         self.dirty = true;
         Ok(())
     }
@@ -196,6 +199,7 @@ impl Connection {
     /// Until [`Connection::replace_sender_plugins`] has succeeded, no new data is sent.
     pub fn hold_new_data(&mut self) {
         self.sender.hold_new_data();
+        self.deadline.forget();
     }
 
     /// What must be remembered, if the connection is in TIME-WAIT.
@@ -215,6 +219,7 @@ impl Connection {
     pub fn end_time_wait(&mut self) {
         if self.state() == State::TimeWait {
             self.lifecycle.finish(CloseReason::Finished);
+            self.deadline.forget();
         }
     }
 

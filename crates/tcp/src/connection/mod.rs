@@ -14,12 +14,13 @@
 //! | [`keep_alive`] | how long the peer has been silent |
 //! | [`challenges`] | how many unacceptable segments were answered |
 //!
-//! The other files have the functions of the whole connection: [`handshake`] opens it, [`input`] processes segments,
-//! [`output`] builds them, [`timers`] has the deadlines, [`live`] what the owner of many connections needs, and [`info`] the
-//! variables that users see.
+//! The other files have the functions of the whole connection: [`handshake`] opens it, [`expected`] processes most
+//! segments, [`input`] all others, [`output`] builds them, [`timers`] has the deadlines, [`live`] what the owner of many
+//! connections needs, and [`info`] the variables that users see.
 
 mod challenges;
 mod ecn_echo;
+mod expected;
 mod handshake;
 mod info;
 mod input;
@@ -53,6 +54,7 @@ use self::peer_timestamp::PeerTimestamp;
 use self::receiver_rtt::ReceiverRtt;
 use self::state::Event;
 pub use self::state::State;
+use self::timers::Deadline;
 pub use self::timers::reset_for;
 use crate::config::Config;
 use crate::experiment::Features;
@@ -96,8 +98,8 @@ pub struct Identity {
     pub timestamp_offset: u32,
 }
 
-/// A TCP connection without I/O.
-#[derive(Debug)]
+/// A TCP connection without I/O. It can be cloned, with its plug-ins, to try what a segment would change.
+#[derive(Clone, PartialEq, Debug)]
 pub struct Connection {
     config: Arc<Config>,
     identity: Identity,
@@ -113,6 +115,7 @@ pub struct Connection {
     challenges: Challenges,
     /// The application has written or closed since the last transmission.
     dirty: bool,
+    deadline: Deadline,
     out: VecDeque<Segment>,
 }
 
@@ -143,6 +146,7 @@ impl Connection {
             silence: Silence::new(now),
             challenges: Challenges::new(now),
             dirty: false,
+            deadline: Deadline::default(),
             out: VecDeque::new(),
             config,
         }
@@ -153,11 +157,13 @@ impl Connection {
         if self.sender.fin().is_none() {
             self.sender.write(n);
             self.dirty = true;
+            self.deadline.forget();
         }
     }
 
     /// The application has read `n` bytes of [`Connection::readable`].
     pub fn read(&mut self, now: Instant, n: Bytes) {
+        self.deadline.forget();
         if self.receiver.on_read(now, n, self.receiver_rtt.get()) && self.is_synchronised() {
             self.receiver.ack_now();
             self.flush(now);
@@ -178,6 +184,7 @@ impl Connection {
         }
         self.sender.close();
         self.dirty = true;
+        self.deadline.forget();
         match self.state() {
             State::Listen => self.lifecycle.finish(CloseReason::Finished),
             State::Established | State::CloseWait => self.lifecycle.transition(Event::Close),
@@ -194,6 +201,7 @@ impl Connection {
     fn end_with_reset(&mut self, now: Instant, reason: CloseReason) {
         let both_have_closed = matches!(self.state(), State::Closing | State::LastAck | State::TimeWait);
         self.out.clear();
+        self.deadline.forget();
         if (self.is_synchronised() && !both_have_closed) || self.state() == State::SynReceived {
             let seq = self.next_seq().to_wire(self.identity.isn);
             self.out.push_back(Segment {
@@ -220,6 +228,7 @@ impl Connection {
 
     /// Starts with what the plug-ins of earlier connections to the same peer have kept. Call it before the first segment.
     pub fn recall(&mut self, now: Instant, memory: &Memory) {
+        self.deadline.forget();
         self.sender.plugins.recall(now, memory);
         self.receiver.plugins.recall(now, memory);
     }

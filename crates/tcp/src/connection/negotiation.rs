@@ -11,7 +11,7 @@ const DEFAULT_MSS: u16 = 536;
 const MAX_SHIFT: u8 = 14;
 
 /// What we offer; once the peer's SYN has arrived, what both ends support.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, PartialEq, Debug)]
 pub(super) struct Negotiation {
     /// The MSS that the peer's SYN announced.
     peer_mss: u16,

@@ -4,7 +4,7 @@ use reknit_units::{Duration, Instant};
 
 use crate::config::Config;
 
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, PartialEq, Debug)]
 pub(super) struct Opening {
     /// When our SYN is retransmitted.
     expires: Instant,

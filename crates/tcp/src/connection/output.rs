@@ -46,6 +46,7 @@ impl Connection {
 
     /// Builds segments for what the sender wants to send, then an ACK if one is still pending.
     pub(super) fn flush(&mut self, now: Instant) {
+        self.deadline.forget();
         for i in 0..self.sender.outbox.len() {
             let outgoing = self.sender.outbox[i];
             let segment = self.data_segment(outgoing);
@@ -122,7 +123,8 @@ impl Connection {
     ) -> Segment {
         let ack = disclosure.ack.max(self.peer_timestamp.last_ack_sent());
         self.peer_timestamp.on_ack_sent(ack);
-        let sack_room = if disclosure.sack { self.sack_room(flags, len) } else { 0 };
+        let reports = disclosure.sack && self.receiver.has_sack_news();
+        let sack_room = if reports { self.sack_room(flags, len) } else { 0 };
         Segment {
             seq: start.to_wire(self.identity.isn),
             ack: ack.to_wire(self.receiver.irs()),

@@ -8,7 +8,7 @@ use crate::seq::Offset;
 /// After this time without an update, TS.Recent is no longer valid (RFC 7323 §5.5).
 const OUTDATED: Duration = Duration::from_secs(24 * 24 * 3600);
 
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, PartialEq, Debug)]
 pub(super) struct PeerTimestamp {
     ts_recent: u32,
     /// When it arrived.

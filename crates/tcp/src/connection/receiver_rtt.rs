@@ -2,7 +2,7 @@
 
 use reknit_units::Duration;
 
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, PartialEq, Debug, Default)]
 pub(super) struct ReceiverRtt {
     rtt: Option<Duration>,
     /// The last echo from which it was measured.

@@ -1,5 +1,7 @@
 //! The timers of a connection: the next deadline, and what to do then.
 
+use std::cell::Cell;
+
 use reknit_units::Instant;
 
 use super::{CloseReason, Connection, State};
@@ -7,9 +9,27 @@ use crate::segment::{Flags, Segment};
 use crate::sender::TimerVerdict;
 use crate::seq::Offset;
 
+/// The next deadline, computed once after each change.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub(super) struct Deadline(Cell<Option<Instant>>);
+
+impl Deadline {
+    /// The connection changes. Called by every function of the connection that can change a deadline.
+    pub(super) fn forget(&self) {
+        self.0.set(None);
+    }
+}
+
 impl Connection {
     /// The next time at which [`Connection::on_timer`] has something to do.
     pub fn deadline(&self) -> Instant {
+        let at = self.deadline.0.get().unwrap_or_else(|| self.next_deadline());
+        debug_assert_eq!(at, self.next_deadline(), "a change was not noted");
+        self.deadline.0.set(Some(at));
+        at
+    }
+
+    fn next_deadline(&self) -> Instant {
         match self.state() {
             State::Closed | State::Listen => Instant::NEVER,
             State::SynSent | State::SynReceived => self.opening.expires().min(self.half_open_expires()),
@@ -26,6 +46,7 @@ impl Connection {
         if self.deadline() > now {
             return;
         }
+        self.deadline.forget();
         match self.state() {
             State::Closed | State::Listen => {}
             State::SynReceived if self.half_open_expires() <= now => self.listen_again(),

@@ -53,7 +53,7 @@ fn most_blocks(config: &Config) -> usize {
     (config.receive_buffer_size().0 / 536).max(64) as usize
 }
 
-#[derive(Debug)]
+#[derive(Clone, PartialEq, Debug)]
 pub(crate) struct Receiver {
     config: Arc<Config>,
     pub(crate) plugins: ReceiverPlugins,
@@ -159,22 +159,17 @@ impl Receiver {
         }
     }
 
+    /// True if all bytes below `end` are within the window, and no FIN is known.
+    pub(crate) fn has_room_until(&self, end: Offset) -> bool {
+        self.fin.is_none() && end <= self.window.edge()
+    }
+
     /// Processes a segment's bytes. Returns the part of the payload to keep.
     pub(crate) fn on_data(&mut self, arrived: &Arrived<'_>) -> Option<Delivery> {
         let Arrived { now, start, end, fin, push, timestamp, experiment, rtt } = *arrived;
         self.stats.segments += 1;
         let before = self.rcv_nxt();
-        let had_gaps = self.reassembly.has_gaps();
-        let mut within = self.admit(start, end, fin);
-        let (arrival, newer_blocks) = if within <= start.max(before) {
-            self.on_old_bytes(start, end.min(before));
-            (Arrival::Duplicate, 0)
-        } else if let Some(inserted) = self.insert(start, within, before, had_gaps) {
-            inserted
-        } else {
-            within = start;
-            (Arrival::OutOfOrder, 0)
-        };
+        let (within, arrival, newer_blocks) = self.place(start, end, fin);
         self.largest = self.largest.max(end.since(start).0 as u32);
         let mut rx = RxFacts {
             now,
@@ -218,6 +213,25 @@ impl Receiver {
             skip: first.since(start).0 as usize,
             len: last.since(first).0 as usize,
         })
+    }
+
+    /// Keeps the bytes up to an end, which it returns with where the segment belongs and how many SACK blocks have changed more
+    /// recently.
+    fn place(&mut self, start: Offset, end: Offset, fin: bool) -> (Offset, Arrival, usize) {
+        let (before, had_gaps) = (self.rcv_nxt(), self.reassembly.has_gaps());
+        if start == before && !had_gaps && !fin && self.has_room_until(end) {
+            self.reassembly.advance(end);
+            return (end, Arrival::InOrder, 0);
+        }
+        let within = self.admit(start, end, fin);
+        if within <= start.max(before) {
+            self.on_old_bytes(start, end.min(before));
+            return (within, Arrival::Duplicate, 0);
+        }
+        match self.insert(start, within, before, had_gaps) {
+            Some((arrival, newer_blocks)) => (within, arrival, newer_blocks),
+            None => (start, Arrival::OutOfOrder, 0),
+        }
     }
 
     /// What routers have dropped, as stream offsets.
@@ -336,13 +350,14 @@ impl Receiver {
         }
     }
 
+    /// True if the next segment has something to report in a SACK option.
+    pub(crate) fn has_sack_news(&self) -> bool {
+        self.sack_permitted && self.sack.has_news()
+    }
+
     /// The SACK option for the next segment, with room for `room` blocks.
     pub(crate) fn take_sack(&mut self, room: usize) -> SackBlocks {
-        if self.sack_permitted && room > 0 && self.sack.has_news() {
-            self.sack.take(room, self.irs)
-        } else {
-            SackBlocks::EMPTY
-        }
+        if room > 0 && self.has_sack_news() { self.sack.take(room, self.irs) } else { SackBlocks::EMPTY }
     }
 
     /// The window field for a segment that acknowledges `ack`, scaled.

@@ -14,7 +14,7 @@ enum Due {
     },
 }
 
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, PartialEq, Debug)]
 pub(super) struct PendingAck {
     due: Due,
     /// It has information that a data segment could not carry.

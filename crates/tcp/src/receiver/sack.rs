@@ -10,7 +10,7 @@ const MAX_BLOCKS: usize = 4;
 
 /// The blocks above RCV.NXT, the most recently changed first, and a duplicate that has yet to be reported. Takes little
 /// memory while everything arrives in order.
-#[derive(Clone, Debug)]
+#[derive(Clone, PartialEq, Debug)]
 pub(crate) struct SackMemory {
     /// At most [`MAX_BLOCKS`].
     recent: Vec<Range<Offset>>,
@@ -19,7 +19,7 @@ pub(crate) struct SackMemory {
     reports: u32,
 }
 
-#[derive(Clone, Debug)]
+#[derive(Clone, PartialEq, Debug)]
 struct Dsack {
     duplicate: Range<Offset>,
     /// The block that contains the duplicate, if it lies above the cumulative ACK.

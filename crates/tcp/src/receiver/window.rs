@@ -23,7 +23,7 @@ impl WindowFacts<'_> {
 }
 
 /// The announced window.
-#[derive(Debug)]
+#[derive(Clone, PartialEq, Debug)]
 pub(super) struct ReceiveWindow {
     /// The part of the receive buffer that is used.
     buffer: Bytes,
@@ -68,23 +68,26 @@ impl ReceiveWindow {
     /// useful amount (silly window avoidance, RFC 9293 §3.8.6.2.2).
     pub(super) fn announce(&mut self, ack: Offset, facts: &WindowFacts<'_>) -> u16 {
         let rounds_up = self.shift > 0 && !facts.buffers.is_empty();
-        let edge = self.allowed_edge(facts);
-        let is_wide = rounds_up && edge.since(facts.rcv_nxt) >= Bytes(self.visible(facts.config).0 / 2);
-        if is_wide || edge.since(self.edge) >= self.useful_opening(facts) {
+        let (visible, largest) = (self.visible(facts.config), facts.largest());
+        let edge = self.allowed_edge(facts, visible, largest);
+        let is_wide = rounds_up && edge.since(facts.rcv_nxt) >= Bytes(visible.0 / 2);
+        // The right edge does not move by less.
+        let useful_opening = Bytes(u64::from(facts.config.mss)).min(Bytes(visible.min(largest).0 / 2));
+        if is_wide || edge.since(self.edge) >= useful_opening {
             self.edge = self.edge.max(edge);
         }
         if rounds_up {
-            self.round_up(ack, facts);
+            self.round_up(ack, edge, facts);
         }
         self.field(ack)
     }
 
-    /// Moves the right edge to the end of a unit of the window scale, unless the receive buffer has no room for it.
-    fn round_up(&mut self, ack: Offset, facts: &WindowFacts<'_>) {
+    /// Moves the right edge to the end of a unit of the window scale beyond `allowed`, unless the receive buffer has no room for it.
+    fn round_up(&mut self, ack: Offset, allowed: Offset, facts: &WindowFacts<'_>) {
         let unit = 1 << self.shift;
         let edge = ack + Bytes(self.edge.since(ack).0.next_multiple_of(unit));
         let end = facts.read + facts.config.receive_buffer_size().min(self.limit);
-        if edge <= end.min(self.allowed_edge(facts) + Bytes(unit)) {
+        if edge <= end.min(allowed + Bytes(unit)) {
             self.edge = self.edge.max(edge);
         }
     }
@@ -105,21 +108,17 @@ impl ReceiveWindow {
 
     /// True if the application has read so much that the peer should get a window update.
     pub(super) fn is_update_due(&self, facts: &WindowFacts<'_>) -> bool {
-        let half = Bytes(self.visible(facts.config).min(facts.largest()).0 / 2);
+        let (visible, largest) = (self.visible(facts.config), facts.largest());
+        let half = Bytes(visible.min(largest).0 / 2);
         let worthwhile = half.min(Bytes(u64::from(facts.config.mss)) * 2);
-        self.edge.since(facts.rcv_nxt) < half && self.allowed_edge(facts).since(self.edge) >= worthwhile
+        let edge = self.allowed_edge(facts, visible, largest);
+        self.edge.since(facts.rcv_nxt) < half && edge.since(self.edge) >= worthwhile
     }
 
     /// How far the right edge may move.
-    fn allowed_edge(&self, facts: &WindowFacts<'_>) -> Offset {
+    fn allowed_edge(&self, facts: &WindowFacts<'_>, visible: Bytes, largest: Bytes) -> Offset {
         let field_limit = Bytes(u64::from(u16::MAX) << self.shift);
-        (facts.read + self.visible(facts.config)).min(facts.rcv_nxt + field_limit.min(facts.largest()))
-    }
-
-    /// The right edge does not move by less.
-    fn useful_opening(&self, facts: &WindowFacts<'_>) -> Bytes {
-        let half = Bytes(self.visible(facts.config).min(facts.largest()).0 / 2);
-        Bytes(u64::from(facts.config.mss)).min(half)
+        (facts.read + visible).min(facts.rcv_nxt + field_limit.min(largest))
     }
 
     /// The part of the receive buffer that the window shows.

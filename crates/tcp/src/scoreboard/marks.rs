@@ -1,7 +1,6 @@
 //! Changes of the scoreboard, for use by the sender only: segments are sent, acknowledged, marked lost, retransmitted.
 
 use std::cell::Cell;
-use std::cmp::Reverse;
 use std::ops::Range;
 
 use reknit_units::{Bytes, Instant, Segments};
@@ -202,7 +201,7 @@ impl Scoreboard {
         let record = &mut self.records[i];
         record.marks.set(Marks::LOST);
         record.marks.clear(Marks::RETRANSMITTED);
-        self.to_retransmit.push(Reverse(id.0));
+        self.to_retransmit.push(id);
         self.lost_so_far += one.bytes;
         true
     }
@@ -220,9 +219,9 @@ impl Scoreboard {
 
     /// The lowest segment that is marked lost and has not been retransmitted yet.
     pub(crate) fn lowest_to_retransmit(&mut self) -> Option<SegId> {
-        while let Some(&Reverse(id)) = self.to_retransmit.peek() {
-            if self.waits(SegId(id)) {
-                return Some(SegId(id));
+        while let Some(id) = self.to_retransmit.peek() {
+            if self.waits(id) {
+                return Some(id);
             }
             self.to_retransmit.pop();
         }
@@ -309,6 +308,6 @@ impl Scoreboard {
         self.sacked = self.sacked - one;
         self.lost = self.lost + one;
         self.lost_so_far += one.bytes;
-        self.to_retransmit.push(Reverse(id.0));
+        self.to_retransmit.push(id);
     }
 }

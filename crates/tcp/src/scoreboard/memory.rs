@@ -1,10 +1,11 @@
 //! Memory that only a busy connection needs.
 
-use std::collections::{BinaryHeap, VecDeque};
+use std::collections::VecDeque;
 use std::hint::black_box;
 
 use reknit_units::Instant;
 
+use super::lowest_first::LowestFirst;
 use super::{Scoreboard, SegmentRecord};
 use crate::pool::Pool;
 
@@ -43,7 +44,7 @@ impl Scoreboard {
     pub(crate) fn shrink(&mut self, now: Instant) {
         if self.records.is_empty() {
             self.records = VecDeque::new();
-            self.to_retransmit = BinaryHeap::new();
+            self.to_retransmit = LowestFirst::default();
             self.reopening = None;
             self.rises = None;
         }

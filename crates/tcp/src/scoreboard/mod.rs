@@ -23,20 +23,22 @@
 //! the lowest record that waits to be retransmitted.
 
 mod check;
+mod lowest_first;
 mod marks;
 mod memory;
 mod overtaken;
 mod record;
 mod reopening;
 mod retired;
+mod sent_once;
 mod transmissions;
 
 use std::cell::Cell;
-use std::cmp::Reverse;
-use std::collections::{BinaryHeap, VecDeque};
+use std::collections::VecDeque;
 
 use reknit_units::{Bytes, Instant, Segments};
 
+use self::lowest_first::LowestFirst;
 pub(crate) use self::marks::New;
 use self::overtaken::Rises;
 pub use self::record::{SegId, SegmentCount, SegmentRecord, SendReason};
@@ -51,7 +53,7 @@ use crate::seq::Offset;
 pub(crate) const AT_ONCE: usize = if cfg!(fuzzing) { 8 } else { 2048 };
 
 /// The records of all outstanding segments. Plug-ins read it; only the sender changes it.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct Scoreboard {
     records: VecDeque<SegmentRecord>,
     /// The id of the record at the front of the ring.
@@ -71,13 +73,23 @@ pub struct Scoreboard {
     short_sacked: u32,
     transmissions: Ends,
     /// Marked lost and not yet retransmitted, lowest first. Outdated entries are skipped when they are reached.
-    to_retransmit: BinaryHeap<Reverse<u64>>,
+    to_retransmit: LowestFirst,
     /// Loss marks that are being removed.
     reopening: Option<Box<Unmarking>>,
     retired: RetiredSegments,
     lost_so_far: Bytes,
     /// Counts the work, for tests of its limits.
-    visited: Cell<u64>,
+    visited: Work,
+}
+
+/// Records visited. Not a part of the state: two scoreboards are equal however they became so.
+#[derive(Clone, Debug, Default)]
+struct Work(Cell<u64>);
+
+impl PartialEq for Work {
+    fn eq(&self, _: &Work) -> bool {
+        true
+    }
 }
 
 /// Read access.
@@ -100,12 +112,12 @@ impl Scoreboard {
 
     /// The number of records visited so far: the work of the sender and its plug-ins. Counted only in debug builds.
     pub fn visited(&self) -> u64 {
-        self.visited.get()
+        self.visited.0.get()
     }
 
     fn visit(&self, records: usize) {
         if cfg!(debug_assertions) {
-            self.visited.set(self.visited.get() + records as u64);
+            self.visited.0.set(self.visited.0.get() + records as u64);
         }
     }
 

@@ -10,11 +10,11 @@ use reknit_units::Instant;
 use super::{Scoreboard, SegId};
 
 /// The rises of the highest SACKed segment, oldest first.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub(super) struct Rises(VecDeque<Rise>);
 
 /// The highest SACKed segment became `top`.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, PartialEq, Debug)]
 struct Rise {
     top: SegId,
     at: Instant,

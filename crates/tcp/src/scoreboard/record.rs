@@ -44,7 +44,7 @@ pub enum SendReason {
 }
 
 /// One segment.
-#[derive(Clone, Debug)]
+#[derive(Clone, PartialEq, Debug)]
 pub struct SegmentRecord {
     /// First byte.
     pub start: Offset,

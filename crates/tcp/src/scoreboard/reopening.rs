@@ -1,17 +1,15 @@
 //! Clears loss marks in parts: an undo may clear those of a whole flight. A segment is open while it counts as in flight
 //! ([`SegmentRecord::is_open`]).
 
-use std::cmp::Reverse;
-use std::collections::BinaryHeap;
-
+use super::lowest_first::LowestFirst;
 use super::record::Marks;
 use super::{Scoreboard, SegId, SegmentCount, SegmentRecord};
 
 /// The loss marks that are still to be cleared.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub(super) struct Unmarking {
     /// Marked lost and not retransmitted, lowest first. Entries of segments that do not wait any more are skipped.
-    waiting: BinaryHeap<Reverse<u64>>,
+    waiting: LowestFirst,
     /// The loss marks of retransmitted segments are removed, too, from this one on.
     retransmitted_from: Option<SegId>,
     /// The last segment that was opened, of those sent once and of those retransmitted. The next one was usually sent shortly
@@ -37,7 +35,7 @@ impl Scoreboard {
     /// Opens `id` now, before the others.
     pub(crate) fn open_now(&mut self, id: SegId) {
         let Some(mut reopening) = self.reopening.take() else { return };
-        reopening.waiting.retain(|entry| *entry != Reverse(id.0));
+        reopening.waiting.remove(id);
         self.open(id, &mut reopening.near);
         self.reopening = Some(reopening);
     }
@@ -51,8 +49,8 @@ impl Scoreboard {
     pub(crate) fn reopen(&mut self, most: usize) {
         let Some(mut reopening) = self.reopening.take() else { return };
         for _ in 0..most {
-            let Some(Reverse(id)) = reopening.waiting.pop() else { break };
-            self.open(SegId(id), &mut reopening.near);
+            let Some(id) = reopening.waiting.pop() else { break };
+            self.open(id, &mut reopening.near);
         }
         if reopening.waiting.is_empty() {
             reopening.retransmitted_from = reopening.retransmitted_from.and_then(|from| self.unmark(from, most));

@@ -9,7 +9,7 @@ use super::{Scoreboard, SegId, SegmentRecord, SendReason};
 use crate::seq::Offset;
 
 /// A record of a retransmitted segment that has left the scoreboard; a late DSACK can still be matched with it.
-#[derive(Clone, Debug)]
+#[derive(Clone, PartialEq, Debug)]
 pub(super) struct RetiredSegment {
     id: SegId,
     record: SegmentRecord,

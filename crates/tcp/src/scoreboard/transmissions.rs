@@ -16,8 +16,13 @@ fn low(id: Option<SegId>) -> u32 {
     id.map_or(NIL, |id| id.0 as u32)
 }
 
+/// The id whose low half is `low`: the ids in a ring that begins with `front` span far less than 2^32.
+pub(super) fn expand(front: u64, low: u32) -> Option<SegId> {
+    (low != NIL).then(|| SegId(front + u64::from(low.wrapping_sub(front as u32))))
+}
+
 /// The ends of the list.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, PartialEq, Debug, Default)]
 pub(super) struct Ends {
     pub(super) newest: Option<SegId>,
     pub(super) oldest: Option<SegId>,
@@ -51,14 +56,18 @@ impl Scoreboard {
         older
     }
 
-    /// The id whose low half is `low`: the ids in the ring span far less than 2^32.
+    /// The id whose low half is `low`.
     fn expand(&self, low: u32) -> Option<SegId> {
-        (low != NIL).then(|| SegId(self.front + u64::from(low.wrapping_sub(self.front as u32))))
+        expand(self.front, low)
     }
 
     /// `id` has just been sent.
     pub(super) fn link_newest(&mut self, id: SegId) {
-        self.link_from(id, self.transmissions.newest);
+        match self.transmissions.newest {
+            // Both were sent now, that one with a higher number.
+            Some(newest) if self.key(newest) > self.key(id) => self.link_from(id, Some(newest)),
+            newest => self.link(id, newest, None),
+        }
     }
 
     /// Puts `id` into the list, at the position of its last transmission, which is searched in both directions from
@@ -106,6 +115,15 @@ impl Scoreboard {
         match newer {
             Some(newer) => self.at_mut(newer).older = low(older),
             None => self.transmissions.newest = older,
+        }
+    }
+
+    /// All transmissions before that of `oldest` leave the list.
+    pub(super) fn cut_before(&mut self, oldest: Option<SegId>) {
+        self.transmissions.oldest = oldest;
+        match oldest {
+            Some(oldest) => self.at_mut(oldest).older = NIL,
+            None => self.transmissions.newest = None,
         }
     }
 

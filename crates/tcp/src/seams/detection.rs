@@ -79,6 +79,13 @@ impl Verdicts {
         self.probe_repaired_loss = true;
     }
 
+    /// True if it decides nothing.
+    pub(crate) fn is_empty(&self) -> bool {
+        let is_marked = !(self.lost.is_empty() && self.originals_lost.is_empty() && self.repairs.is_empty());
+        let is_event = self.event.is_some() || !self.withdrawn.is_empty() || self.collapse.is_some();
+        !is_marked && !is_event && !self.probe && !self.probe_repaired_loss
+    }
+
     /// True if so much is marked lost that the rest should wait for another event: a detector then sets its deadline to
     /// now, and continues when [`LossDetector::on_timer`] is called.
     pub fn is_full(&self) -> bool {

@@ -2,13 +2,14 @@
 
 use std::fmt::{self, Debug};
 
+use dyn_clone::DynClone;
 use reknit_units::Instant;
 
 use crate::facts::{Context, RecoveryEvent};
 use crate::seams::Memory;
 
-/// A plug-in of any seam.
-pub trait Plugin: Debug + Send {
+/// A plug-in of any seam. It derives `Clone` and `Debug`, which must show all of its state.
+pub trait Plugin: Debug + DynClone + Send {
     /// A change in the sender's recovery. Resets state that belongs to a single episode. Not called for plug-ins of a
     /// receiver.
     fn on_recovery_event(&mut self, _cx: &Context<'_>, _event: RecoveryEvent) {}

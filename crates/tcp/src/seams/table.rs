@@ -52,9 +52,18 @@ macro_rules! seams {
 
         $(
             $(#[$doc])*
-            #[derive(Debug)]
+            #[derive(Clone, Debug)]
             pub struct $set {
                 $(#[doc = concat!("Decides ", $question, ".")] pub $key: plugins!($count $seam),)+
+            }
+
+            $(dyn_clone::clone_trait_object!(seams::$seam);)+
+
+            /// Equal if `Debug` shows the same.
+            impl PartialEq for $set {
+                fn eq(&self, other: &$set) -> bool {
+                    format!("{self:?}") == format!("{other:?}")
+                }
             }
 
             impl PluginSet for $set {
@@ -139,7 +148,7 @@ impl<P: ?Sized> Filled for Vec<Box<P>> {
 }
 
 /// What never changes about the plug-ins of a sender.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, PartialEq, Debug)]
 pub(crate) struct SenderTraits {
     pub(crate) loss_detector: LossDetectorTraits,
     pub(crate) fast_recovery: FastRecoveryTraits,
@@ -164,7 +173,7 @@ impl SenderPlugins {
 }
 
 /// One algorithm for each seam; they make a connection a variant.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Plugins {
     /// The sender's plug-ins.
     pub sender: SenderPlugins,

@@ -12,6 +12,7 @@ use reknit_units::{Bytes, Duration, Instant, Segments};
 
 use super::constraints::Order;
 use super::rate::add_losses;
+use super::rtt::unambiguous_rtt;
 use super::{SackReport, Sender, context};
 use crate::experiment::{ExperimentalOption, Features};
 use crate::facts::{AckFacts, Dsack, Phase, RateSample, TIMESTAMP_TICK};
@@ -19,7 +20,7 @@ use crate::scoreboard::{AT_ONCE, Duplicate, Scoreboard, SegId};
 use crate::seq::Offset;
 
 /// A segment's acknowledgment, checked (RFC 9293 §3.10.7.4) and converted to offsets.
-#[derive(Clone, Debug)]
+#[derive(Clone, PartialEq, Debug)]
 pub(crate) struct AckInput {
     pub(crate) ack: Offset,
     /// The sequence number of the segment that carried it, for the window update.
@@ -35,6 +36,25 @@ pub(crate) struct AckInput {
     pub(crate) experiment: ExperimentalOption,
 }
 
+/// The window of a segment, with its numbers.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct WindowUpdate {
+    pub(crate) seq: Offset,
+    pub(crate) ack: Offset,
+    pub(crate) wnd: Bytes,
+}
+
+impl AckInput {
+    pub(super) fn window_update(&self) -> WindowUpdate {
+        WindowUpdate { seq: self.seq, ack: self.ack, wnd: self.wnd }
+    }
+
+    /// When the echoed timestamp was set.
+    pub(super) fn echoed(&self, now: Instant) -> Option<Instant> {
+        self.echo_age.map(|age| now.floor_to(TIMESTAMP_TICK) - age)
+    }
+}
+
 /// How late an original can come, for detectors that withdraw reductions: half of RFC 9293's maximum segment lifetime.
 const MAXIMUM_LATENESS: Duration = Duration::from_secs(60);
 
@@ -43,14 +63,21 @@ impl Sender {
         if self.withholder.as_mut().is_some_and(|withholder| withholder.is_optimistic(input, &self.board)) {
             // The connection ends: see `has_detected_optimistic_ack`.
         } else if self.is_redundant(input) {
-            self.update_window(now, input);
-            self.stats.acks += 1;
+            self.on_repeated_ack(now, input.window_update());
+        } else if let Some(segments) = self.expected(input) {
+            self.run_short_pipeline(now, input, segments);
         } else if self.backlog.has_ack() {
             let merged = self.backlog.merge_ack(input);
             self.process_ack(now, &merged);
         } else {
             self.process_ack(now, input);
         }
+    }
+
+    /// The ACK repeats the one before, at an end that has only received.
+    pub(crate) fn on_repeated_ack(&mut self, now: Instant, update: WindowUpdate) {
+        self.update_window(now, update);
+        self.stats.acks += 1;
     }
 
     /// Steps 2 to 10. False if a part of the SACK blocks is left for another event. Called by `process_ack`, in parts for an ACK
@@ -60,7 +87,7 @@ impl Sender {
         let mut duplicates = Vec::new();
         newly.clear();
 
-        let window_changed = self.update_window(now, input); // step 2
+        let window_changed = self.update_window(now, input.window_update()); // step 2
         let (in_flight_before, lost_before) = (self.board.pipe().bytes, self.board.lost_so_far());
         let none_sacked = self.board.sacked().segments == Segments::ZERO;
         let (newly_sacked, is_complete) = self.update_scoreboard(now, input, &mut newly); // step 3
@@ -83,7 +110,7 @@ impl Sender {
                 segments: &duplicates,
                 ack_loss: none_sacked && range.start == una_before,
             }),
-            echoed: input.echo_age.map(|age| now.floor_to(TIMESTAMP_TICK) - age),
+            echoed: input.echoed(now),
             ece: input.ece,
             experiment: input.experiment,
             reordering: None,
@@ -96,7 +123,8 @@ impl Sender {
         let timeout_was_undecided = self.recovery.is_undecided();
         let spurious = self.judge_last_reduction(now, &ack); // step 4
         self.measure_reordering(now, &mut ack); // step 5
-        self.measure_rtt(now, &mut ack, input.echo_age); // step 6
+        let rtt = unambiguous_rtt(&context!(self, now), &ack);
+        self.measure_rtt(now, &mut ack, rtt, input.echo_age); // step 6
         self.sample_rate(now, &mut ack, in_flight_before);
         self.restart_timer_on_ack(now, &ack); // also step 6
         self.decide_on_undo(now, &ack);
@@ -120,7 +148,7 @@ impl Sender {
     }
 
     /// Whether a reduction that is made now may be undone later. Before step 7, so that the loss detection sees the decision.
-    fn decide_on_undo(&mut self, now: Instant, ack: &AckFacts<'_>) {
+    pub(super) fn decide_on_undo(&mut self, now: Instant, ack: &AckFacts<'_>) {
         let distrusts_dsacks = self.withholder.as_ref().is_some_and(|withholder| withholder.distrusts_dsacks());
         let may_undo = self.plugins.undo_limit.may_undo(&context!(self, now), ack) && !distrusts_dsacks;
         self.state.set_may_undo(may_undo);
@@ -134,7 +162,7 @@ impl Sender {
     }
 
     /// The delivery rate, if the congestion control wants it. After the RTT measurement, which bounds the interval of the sample.
-    fn sample_rate(&mut self, now: Instant, ack: &mut AckFacts<'_>, in_flight_before: Bytes) {
+    pub(super) fn sample_rate(&mut self, now: Instant, ack: &mut AckFacts<'_>, in_flight_before: Bytes) {
         if let Some(sampler) = &mut self.sampler {
             let mut sample = RateSample {
                 prior_in_flight: in_flight_before,
@@ -147,7 +175,7 @@ impl Sender {
     }
 
     /// The segments that the ACK covers leave the scoreboard. After all steps that read them, before step 10.
-    fn retire(&mut self, now: Instant) {
+    pub(super) fn retire(&mut self, now: Instant) {
         let lifetime = if self.traits.loss_detector.withdraws {
             MAXIMUM_LATENESS
         } else {
@@ -163,18 +191,23 @@ impl Sender {
     /// nothing to send. Most data segments of a transfer arrive at such an end.
     fn is_redundant(&self, input: &AckInput) -> bool {
         let has_news = input.pure || input.ece || input.sack.is_some() || input.ack != self.state.snd_una;
-        !self.queue.has_written() && !has_news && self.stats.acks > 0
+        self.only_receives() && !has_news
+    }
+
+    /// True if nothing was ever written here, and an ACK has come since the handshake.
+    pub(crate) fn only_receives(&self) -> bool {
+        !self.queue.has_written() && self.stats.acks > 0
     }
 
     /// Step 2, RFC 9293 §3.10.7.4: only the newest segment updates the window, and `peer` notes its numbers
     /// (SND.WL1, SND.WL2). True if the window changed.
-    fn update_window(&mut self, now: Instant, input: &AckInput) -> bool {
-        if !self.peer.takes_window_update(input, &self.state, self.config.paws) {
+    pub(super) fn update_window(&mut self, now: Instant, update: WindowUpdate) -> bool {
+        if !self.peer.takes_window_update(update, &self.state, self.config.paws) {
             return false;
         }
-        let changed = input.wnd != self.state.snd_wnd;
-        self.state.set_peer_window(input.wnd);
-        if input.wnd == Bytes::ZERO {
+        let changed = update.wnd != self.state.snd_wnd;
+        self.state.set_peer_window(update.wnd);
+        if update.wnd == Bytes::ZERO {
             // A peer with a closed window is not dead: the connection stays open as long as it answers (RFC 9293
             // §3.8.6.1).
             self.timers.note_progress(now);
@@ -231,7 +264,7 @@ impl Sender {
     }
 
     /// Also step 3, the cumulative acknowledgment: SND.UNA advances, and the count of duplicates restarts.
-    fn advance(&mut self, now: Instant, ack: &AckFacts<'_>) {
+    pub(super) fn advance(&mut self, now: Instant, ack: &AckFacts<'_>) {
         if ack.advances() {
             self.state.advance_una(ack.ack);
             self.timers.note_progress(now);
@@ -250,7 +283,7 @@ impl Sender {
     /// Step 9. The window grows outside recovery, and only if it was full when the data that this ACK acknowledges was
     /// in flight: an unused window must not grow (RFC 7661 §4, RFC 9438 §5.8). A model of the path sets the window on
     /// every ACK.
-    fn grow_window(&mut self, now: Instant, ack: &AckFacts<'_>, may_grow: bool) {
+    pub(super) fn grow_window(&mut self, now: Instant, ack: &AckFacts<'_>, may_grow: bool) {
         if self.state.is_model_based() {
             let window = self.plugins.congestion_control.on_ack(&context!(self, now), ack);
             self.state.set_cwnd_of_model(&self.config, window.cwnd);
@@ -267,7 +300,7 @@ impl Sender {
         }
     }
 
-    fn count(&mut self, ack: &AckFacts<'_>) {
+    pub(super) fn count(&mut self, ack: &AckFacts<'_>) {
         if let Some(last) = ack.newly.last().and_then(|id| self.board.get(*id)) {
             self.peer.note_acked(last);
         }

@@ -12,7 +12,7 @@ use crate::experiment::ExperimentalOption;
 use crate::scoreboard::{AT_ONCE, SegId};
 
 /// Segments that are still to be marked.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, PartialEq, Debug, Default)]
 struct Marking {
     /// A receiver has reneged: SACK marks from here on are removed.
     forget_from: Option<SegId>,
@@ -21,7 +21,7 @@ struct Marking {
 }
 
 /// What is left to do, and since when.
-#[derive(Debug, Default)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub(super) struct Backlog {
     since: Instant,
     /// An ACK that was processed in part.
@@ -36,6 +36,11 @@ impl Backlog {
     pub(super) fn deadline(&self, board_reopens: bool) -> Instant {
         let is_left = board_reopens || self.marking.is_some() || self.ack.is_some() || self.to_send > 0;
         if is_left { self.since } else { Instant::NEVER }
+    }
+
+    /// True if no ACK and no marks are left.
+    pub(super) fn is_empty(&self) -> bool {
+        self.ack.is_none() && self.marking.is_none()
     }
 
     pub(super) fn has_ack(&self) -> bool {

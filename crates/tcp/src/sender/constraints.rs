@@ -41,7 +41,7 @@ enum BatchStart {
 }
 
 /// Segments that leave together.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, PartialEq, Debug)]
 struct Batch {
     /// Segments of the current batch that are still to be sent.
     left: u16,
@@ -57,7 +57,7 @@ enum NewData {
 }
 
 /// What may be sent next.
-#[derive(Debug)]
+#[derive(Clone, PartialEq, Debug)]
 pub(super) struct Constraints {
     next_retransmission: NextRetransmission,
     order: Order,

@@ -39,6 +39,9 @@ impl Sender {
             Some(ack) => self.plugins.loss_detector.on_ack(&cx, ack, &mut verdicts),
             None => self.plugins.loss_detector.on_timer(&cx, &mut verdicts),
         }
+        if verdicts.is_empty() {
+            return false;
+        }
         if verdicts.probe_repaired_loss && !self.recovery.in_episode() {
             self.reduce(now, Trigger::Probe, self.board.first(), ack);
         }

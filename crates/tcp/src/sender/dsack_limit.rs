@@ -6,7 +6,7 @@ use reknit_units::Bytes;
 /// Segments that were retransmitted, and segments that the receiver has reported as duplicates. Linux ignores a DSACK while
 /// the second number is larger (`tcp_dsack_seen`): a receiver that reports every segment would otherwise teach the sender
 /// that the network reorders, and undo every reduction.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, PartialEq, Debug, Default)]
 pub(super) struct DsackLimit {
     retransmitted: u64,
     reported: u64,

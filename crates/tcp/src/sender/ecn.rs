@@ -11,7 +11,7 @@ enum Cwr {
     Due,
 }
 
-#[derive(Debug)]
+#[derive(Clone, PartialEq, Debug)]
 pub(super) struct Ecn {
     /// Reductions have been made for data up to here.
     reduced_until: Offset,

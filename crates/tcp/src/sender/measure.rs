@@ -23,6 +23,11 @@ impl Sender {
         if let Some(event) = ack.reordering {
             self.stats.count_reordering(event.length);
         }
+        self.tell_of_order(now, ack);
+    }
+
+    /// Also step 5: the plug-ins that learn from reordering see the ACK.
+    pub(super) fn tell_of_order(&mut self, now: Instant, ack: &AckFacts<'_>) {
         let cx = context!(self, now);
         self.plugins.dup_thresh.on_ack(&cx, ack);
         for postponement in &mut self.plugins.postponements {
@@ -43,17 +48,23 @@ impl Sender {
         }
     }
 
-    /// Step 6: the RTT of the data that this ACK delivers, the estimator of the timeout, and the back-off. `echoed` is the RTT by
-    /// timestamps.
-    pub(super) fn measure_rtt(&mut self, now: Instant, ack: &mut AckFacts<'_>, echoed: Option<Duration>) {
-        let is_valid = self.round_trips.measure(&context!(self, now), ack, echoed);
+    /// Step 6: the RTT of the data that this ACK delivers, the estimator of the timeout, and the back-off. `rtt` is the RTT by
+    /// when the data was sent, `echoed` the one by timestamps.
+    pub(super) fn measure_rtt(
+        &mut self,
+        now: Instant,
+        ack: &mut AckFacts<'_>,
+        rtt: Option<Duration>,
+        echoed: Option<Duration>,
+    ) {
+        let is_valid = self.round_trips.measure(&context!(self, now), ack, rtt, echoed);
         let sampled = self.plugins.rto_estimator.on_ack(&context!(self, now), ack);
         // With timestamps more ACKs are valid samples than the estimator uses. Each of them ends the back-off (RFC 6298
         // §5).
         if sampled || (self.state.timestamps && is_valid) {
             self.timers.end_backoff();
         }
-        update_rto(&mut self.state, self.plugins.rto_estimator.as_ref(), &self.config);
+        update_rto(&mut self.state, &*self.plugins.rto_estimator, &self.config);
     }
 }
 

@@ -21,7 +21,7 @@
 //! | [`backlog`] | work left for another event |
 //!
 //! The other files have the functions of the whole sender, in the order in which an ACK passes through them: [`sack`] reads
-//! its blocks, [`ack`] runs the pipeline, [`undo`] decides whether the last reduction was spurious and responds, [`measure`]
+//! its blocks, [`ack`] runs the pipeline and [`expected`] a part of it, [`undo`] decides whether the last reduction was spurious and responds, [`measure`]
 //! measures, [`detect`] decides what is lost, [`room`] whether more may be sent, and [`transmit`] sends. [`timeout`] has the
 //! deadlines, and [`live`] changes an open connection.
 
@@ -31,6 +31,7 @@ mod constraints;
 mod detect;
 mod dsack_limit;
 mod ecn;
+mod expected;
 mod live;
 mod measure;
 mod pacing;
@@ -56,7 +57,7 @@ use std::sync::Arc;
 
 use reknit_units::{Bytes, Duration, Instant, Rate, Segments};
 
-pub(crate) use self::ack::AckInput;
+pub(crate) use self::ack::{AckInput, WindowUpdate};
 use self::backlog::Backlog;
 use self::constraints::Constraints;
 use self::dsack_limit::DsackLimit;
@@ -86,7 +87,7 @@ use crate::seq::Offset;
 use crate::stats::SendStats;
 
 /// Data to send. The connection adds the header.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, PartialEq, Debug)]
 pub(crate) struct Outgoing {
     pub(crate) start: Offset,
     /// Sequence space; a FIN counts as one.
@@ -113,7 +114,7 @@ pub(crate) struct Negotiated {
     pub(crate) features: Features,
 }
 
-#[derive(Debug)]
+#[derive(Clone, PartialEq, Debug)]
 pub(crate) struct Sender {
     config: Arc<Config>,
     pub(crate) state: SendVariables,
@@ -121,7 +122,7 @@ pub(crate) struct Sender {
     pub(crate) plugins: SenderPlugins,
     /// What never changes about them.
     pub(crate) traits: SenderTraits,
-    without_sack: Option<fn(&mut SenderPlugins)>,
+    without_sack: WithoutSack,
 
     queue: WriteQueue,
     peer: Peer,
@@ -149,6 +150,16 @@ pub(crate) struct Sender {
     pub(crate) stats: SendStats,
 }
 
+/// Replaces the plug-ins that need SACK; none if no plug-in needs it. Two are equal if both or neither do.
+#[derive(Clone, Copy, Debug)]
+struct WithoutSack(Option<fn(&mut SenderPlugins)>);
+
+impl PartialEq for WithoutSack {
+    fn eq(&self, other: &WithoutSack) -> bool {
+        self.0.is_some() == other.0.is_some()
+    }
+}
+
 /// The context for a hook. A macro, so that it borrows only the fields that it contains.
 macro_rules! context {
     ($sender:expr, $now:expr) => {
@@ -171,7 +182,7 @@ impl Sender {
             sampler: sampler(now, traits.congestion_control),
             plugins,
             traits,
-            without_sack,
+            without_sack: WithoutSack(without_sack),
             queue: WriteQueue::new(),
             peer: Peer::new(),
             recovery: LossRecovery::new(),
@@ -196,7 +207,7 @@ impl Sender {
 
     /// The handshake is complete: the SYN is acknowledged and the options are negotiated. Called once, before any data is sent.
     pub(crate) fn establish(&mut self, now: Instant, agreed: Negotiated) {
-        if let Some(without_sack) = self.without_sack.filter(|_| !agreed.sack) {
+        if let Some(without_sack) = self.without_sack.0.filter(|_| !agreed.sack) {
             without_sack(&mut self.plugins);
             self.traits = self.plugins.traits();
         }

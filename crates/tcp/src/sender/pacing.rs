@@ -16,7 +16,7 @@ use super::state::SendVariables;
 use crate::seams::Pacing;
 
 /// The current rate, and when the next burst may be sent.
-#[derive(Debug, Default)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub(super) struct Pacer {
     /// None if only the window limits bursts.
     pacing: Option<Pacing>,

@@ -5,13 +5,13 @@ use std::ops::Range;
 
 use reknit_units::{Bytes, Instant};
 
-use super::{AckInput, SackReport};
+use super::{SackReport, WindowUpdate};
 use crate::config::Paws;
 use crate::facts::SendState;
 use crate::scoreboard::SegmentRecord;
 use crate::seq::Offset;
 
-#[derive(Debug)]
+#[derive(Clone, PartialEq, Debug)]
 pub(super) struct Peer {
     /// (SEG.SEQ, SEG.ACK) of the last window update (RFC 9293 §3.3.1: SND.WL1 and SND.WL2).
     wl: (Offset, Offset),
@@ -41,10 +41,10 @@ impl Peer {
     /// RFC 9293 §3.10.7.4: true if the segment is the newest so far, so that its window counts; its numbers
     /// are noted. Linux ignores a smaller
     /// window in a segment with the same numbers.
-    pub(super) fn takes_window_update(&mut self, input: &AckInput, snd: &SendState, paws: Paws) -> bool {
-        let from = (input.seq, input.ack);
-        let shrinks = input.wnd < snd.snd_wnd && input.wnd > Bytes::ZERO;
-        if input.ack < snd.snd_una || from < self.wl || (paws == Paws::Linux && shrinks && from == self.wl) {
+    pub(super) fn takes_window_update(&mut self, update: WindowUpdate, snd: &SendState, paws: Paws) -> bool {
+        let from = (update.seq, update.ack);
+        let shrinks = update.wnd < snd.snd_wnd && update.wnd > Bytes::ZERO;
+        if update.ack < snd.snd_una || from < self.wl || (paws == Paws::Linux && shrinks && from == self.wl) {
             return false;
         }
         self.wl = from;

@@ -17,7 +17,7 @@ use crate::facts::{AckFacts, Context, LostSegment, RateSample};
 use crate::scoreboard::{Scoreboard, SegId, SegmentRecord};
 
 /// The state at the last transmission of a segment (the packet state `P` of the draft, §4.1.2.2).
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, PartialEq, Debug)]
 struct Transmission {
     /// `P.delivered`: bytes delivered by then.
     delivered: Bytes,
@@ -34,7 +34,7 @@ struct Transmission {
 }
 
 /// The connection state `C` of the draft, §4.1.2.1.
-#[derive(Clone, Debug)]
+#[derive(Clone, PartialEq, Debug)]
 pub(super) struct Sampler {
     /// One for each record of the scoreboard, starting at `front`.
     transmissions: VecDeque<Transmission>,

@@ -89,7 +89,7 @@ const TRANSITIONS: [(Event, &[Stage], Stage); 8] = {
 };
 
 /// A [`Stage`] with its state.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, PartialEq, Debug)]
 enum Reaction {
     Open,
     /// The largest value that FlightSize may reach; a value below cwnd has no effect.
@@ -130,7 +130,7 @@ impl Reaction {
 }
 
 /// The stage of loss recovery, and a fast retransmit that is postponed.
-#[derive(Debug)]
+#[derive(Clone, PartialEq, Debug)]
 pub(super) struct LossRecovery {
     reaction: Reaction,
     /// The hole whose fast retransmit is postponed, and until when. It may also come during an episode, as a separate

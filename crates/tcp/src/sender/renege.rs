@@ -19,7 +19,7 @@ pub(super) fn first_is_sacked(board: &Scoreboard) -> bool {
 }
 
 /// How often the receiver has reneged without acknowledging anything in between.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, PartialEq, Debug)]
 pub(super) struct Reneging {
     una: Offset,
     times: u32,

@@ -10,7 +10,7 @@ use crate::facts::Phase;
 use crate::scoreboard::SegId;
 
 /// New data that could be sent now.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, PartialEq, Debug)]
 pub(super) struct NewData {
     /// Sequence space; a FIN counts as one.
     pub(super) len: u32,
@@ -25,6 +25,9 @@ impl Sender {
         }
         let usable = (state.snd_una + state.snd_wnd).since(state.snd_nxt);
         let unsent = self.queue.queued().since(state.snd_nxt);
+        if unsent > state.smss && usable >= state.smss && !self.size_probe.is_pending() {
+            return Some(NewData { len: state.smss.0 as u32 }); // a full segment that is not the last
+        }
         let available = unsent.min(usable);
         let payload = available.min(self.full_size(available));
         let last = payload == unsent;

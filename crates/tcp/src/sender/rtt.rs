@@ -12,13 +12,13 @@ use crate::seams::RtoEstimator;
 use crate::seq::Offset;
 
 /// The segment whose round trip is being timed (RFC 6298 §3).
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, PartialEq, Debug)]
 struct Timed {
     end: Offset,
     sent: Instant,
 }
 
-#[derive(Debug)]
+#[derive(Clone, PartialEq, Debug)]
 pub(super) struct RoundTrips {
     /// Without timestamps.
     timed: Option<Timed>,
@@ -56,13 +56,19 @@ impl RoundTrips {
         self.timed = None;
     }
 
-    /// Measures the RTT of what `ack` delivers, and takes a sample for the estimator if one is due. True if the ACK has
-    /// a valid sample, whether it is taken or not.
+    /// Notes the RTT of what `ack` delivers, and takes a sample for the estimator if one is due. True if the ACK has a
+    /// valid sample, whether it is taken or not.
     ///
-    /// `echoed` is the RTT computed from the echoed timestamp, which is also valid for retransmitted segments (RFC 7323
-    /// §4.1).
-    pub(super) fn measure(&mut self, cx: &Context<'_>, ack: &mut AckFacts<'_>, echoed: Option<Duration>) -> bool {
-        ack.rtt = unambiguous_rtt(cx, ack);
+    /// `measured` is the [`unambiguous_rtt`]; `echoed` is computed from the echoed timestamp, which is also valid for
+    /// retransmitted segments (RFC 7323 §4.1).
+    pub(super) fn measure(
+        &mut self,
+        cx: &Context<'_>,
+        ack: &mut AckFacts<'_>,
+        measured: Option<Duration>,
+        echoed: Option<Duration>,
+    ) -> bool {
+        ack.rtt = measured;
         self.min = ack.rtt.map_or(self.min, |rtt| Some(self.min.map_or(rtt, |least| least.min(rtt))));
         let rtt = ack.rtt.or(echoed.filter(|_| ack.advances()));
         ack.rtt_sample = match cx.config.rtt_samples {
@@ -99,7 +105,7 @@ impl RoundTrips {
 ///
 /// Without SACK, a cumulative ACK may cover segments that arrived long ago behind a hole. If any of them was
 /// retransmitted, none of them gives a valid sample.
-fn unambiguous_rtt(cx: &Context<'_>, ack: &AckFacts<'_>) -> Option<Duration> {
+pub(super) fn unambiguous_rtt(cx: &Context<'_>, ack: &AckFacts<'_>) -> Option<Duration> {
     let records = || ack.newly.iter().filter_map(|id| cx.board.get(*id));
     if !cx.snd.sack && records().any(|r: &SegmentRecord| r.transmissions > 1) {
         return None;

@@ -13,7 +13,7 @@ use crate::seq::{Offset, SeqNum};
 const LONGEST_DSACK: Bytes = Bytes(65_535);
 
 /// The SACK option of one segment, in offsets.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub(crate) struct SackReport {
     blocks: [Range<Offset>; 4],
     len: usize,

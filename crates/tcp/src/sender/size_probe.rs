@@ -9,7 +9,7 @@ use reknit_units::Bytes;
 use crate::scoreboard::SegId;
 
 /// The segment that is sent as a probe.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, PartialEq, Debug)]
 struct Probe {
     /// The segment size, options included, and the payload.
     mss: u16,
@@ -28,7 +28,7 @@ pub(super) struct ProbeResult {
 }
 
 /// At most one probe; none while no larger size is tried.
-#[derive(Debug, Default)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub(super) struct SizeProbe(Option<Box<Probe>>);
 
 impl SizeProbe {
@@ -47,6 +47,11 @@ impl SizeProbe {
         let is_known = |probe: &mut Box<Probe>| probe.retransmitted || probe.id.is_some_and(|id| id < first);
         let probe = self.0.take_if(is_known)?;
         Some(ProbeResult { mss: probe.mss, smss: probe.smss, has_arrived: !probe.retransmitted })
+    }
+
+    /// True if a larger size is tried.
+    pub(super) fn is_pending(&self) -> bool {
+        self.0.is_some()
     }
 
     /// The payload of the probe, if it is due and fits `usable` bytes.

@@ -22,7 +22,7 @@ pub(super) enum WindowControl {
 }
 
 /// A [`SendState`] that can only be written here.
-#[derive(Debug)]
+#[derive(Clone, PartialEq, Debug)]
 pub(crate) struct SendVariables {
     snd: SendState,
     control: WindowControl,

@@ -10,7 +10,7 @@ use crate::seams::RtoEstimator;
 use crate::seq::Offset;
 
 /// The last expiry of the retransmission timer.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, PartialEq, Debug)]
 pub(super) struct Expiry {
     /// SND.UNA at that time. The timer may expire for it again.
     pub(super) una: Offset,
@@ -28,7 +28,7 @@ enum WindowProbe {
 }
 
 /// The persist timer.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, PartialEq, Debug)]
 struct Persist {
     expires: Instant,
     backoff: u32,
@@ -37,7 +37,7 @@ struct Persist {
 
 /// The timers of a sender. The time at which the retransmission timer expires is a fact for plug-ins
 /// (`SendState::rto_expires`); only these functions set it.
-#[derive(Debug)]
+#[derive(Clone, PartialEq, Debug)]
 pub(super) struct Timers {
     /// How often the retransmission timeout is doubled.
     backoff: u32,

@@ -250,7 +250,7 @@ impl Sender {
             self.constraints.note_short(self.state.snd_nxt);
         }
         self.round_trips.start_timing(now, self.state.snd_nxt);
-        self.put(now, id, cause, false);
+        self.put(now, id, len, cause, false);
         if let Some(withholder) = self.withholder.as_mut().filter(|_| withheld) {
             withholder.withhold(id);
         } else {
@@ -277,7 +277,7 @@ impl Sender {
         for detector in &mut self.plugins.spurious_detectors {
             detector.on_retransmitted(&context!(self, now), id, cause);
         }
-        self.put(now, id, cause, true);
+        self.put(now, id, end.since(start), cause, true);
         // The segment size may have shrunk since the record was made; a full segment may also carry a FIN.
         let mut start = start;
         while start < end {
@@ -288,10 +288,9 @@ impl Sender {
         }
     }
 
-    fn put(&mut self, now: Instant, id: SegId, cause: SendReason, again: bool) {
+    fn put(&mut self, now: Instant, id: SegId, len: Bytes, cause: SendReason, again: bool) {
         self.constraints.note_sent(now);
         self.stats.sent.count(cause, again);
-        let len = Bytes(self.board.get(id).map_or(0, |r| u64::from(r.len)));
         if self.state.phase == Phase::Recovery {
             self.plugins.fast_recovery.on_sent(len);
         }

@@ -13,7 +13,7 @@ use crate::scoreboard::SegId;
 const MAX_OPEN: usize = 8;
 
 /// A reduction that can still be undone.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, PartialEq, Debug)]
 struct UndoableReduction {
     hole: SegId,
     before: Window,
@@ -31,7 +31,7 @@ pub(super) struct UndoneReduction {
 }
 
 /// The open reductions, oldest first.
-#[derive(Debug, Default)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub(super) struct UndoableReductions {
     open: Vec<UndoableReduction>,
 }

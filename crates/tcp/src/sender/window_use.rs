@@ -10,7 +10,7 @@ use crate::seams::CongestionControlTraits;
 use crate::seq::Offset;
 
 /// How much of the window was in use lately.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, PartialEq, Debug)]
 pub(super) struct WindowUse {
     /// SND.NXT when the window was last full.
     full_until: Offset,

@@ -40,7 +40,7 @@ enum Test {
 }
 
 /// When to withhold, and what was withheld.
-#[derive(Debug)]
+#[derive(Clone, PartialEq, Debug)]
 pub(super) struct SkipTest {
     /// The state of a generator (`SplitMix64`) whose seed the peer does not know.
     random: u64,

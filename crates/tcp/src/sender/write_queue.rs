@@ -8,7 +8,7 @@ use crate::seams::{Fill, SendBuffer, SendQueue};
 use crate::seq::Offset;
 
 /// What the application has written.
-#[derive(Debug)]
+#[derive(Clone, PartialEq, Debug)]
 pub(super) struct WriteQueue {
     /// One past the last byte that the application has written.
     written: Offset,

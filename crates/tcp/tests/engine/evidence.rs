@@ -99,7 +99,7 @@ vector!(the_undo_of_a_timeout_in_recovery_restores_the_window_before_the_recover
 });
 
 /// Takes the first segment for lost after three SACKs, and withdraws the reduction when it has arrived.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Penitent(Option<SegId>);
 
 impl Plugin for Penitent {}

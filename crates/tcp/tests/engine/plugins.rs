@@ -8,7 +8,7 @@ use reknit_units::{Instant, Segments};
 use reknit_variants::{Composition, algorithms};
 
 /// What a [`Counter`] keeps.
-#[derive(PartialEq, Debug)]
+#[derive(Clone, PartialEq, Debug)]
 struct Count(u32);
 
 /// The n-th connection to a peer knows its number.

@@ -23,7 +23,7 @@ impl Algorithm<dyn CongestionControl> for RenoConfig {
     }
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Aimd {
     progress: Progress,
     /// Progress of congestion avoidance towards the next segment: bytes acknowledged with byte counting, otherwise the

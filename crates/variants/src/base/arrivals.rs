@@ -20,7 +20,7 @@ struct Held {
 
 /// The segments that arrived while data below them was missing, and those that filled a gap, in sequence order, until
 /// [`Arrivals::forget_below`] drops them.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Arrivals {
     held: VecDeque<Held>,
     /// The newest timestamp among them.

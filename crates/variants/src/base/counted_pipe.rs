@@ -48,7 +48,7 @@ impl Algorithm<dyn FastRecovery> for CountedPipeConfig {
     }
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct CountedPipe {
     pipe: Bytes,
 }

@@ -104,7 +104,7 @@ struct FirstSlowStart {
     early_exit: Option<EarlyExit>,
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Cubic {
     config: CubicConfig,
     state: State,

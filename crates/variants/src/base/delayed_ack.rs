@@ -22,7 +22,7 @@ impl Algorithm<dyn AckPolicy> for DelayedConfig {
     }
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct DelayedAck {
     /// Bytes since the last ACK.
     unacknowledged: Bytes,

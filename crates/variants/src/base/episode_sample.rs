@@ -10,7 +10,7 @@ use reknit_tcp::facts::{AckFacts, Context, RecoveryEvent, Spurious};
 use reknit_tcp::scoreboard::SegId;
 
 /// The hole of the last fast retransmit, and what was measured when it was covered.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct EpisodeSample<T> {
     hole: Option<SegId>,
     measured: Option<T>,

@@ -29,7 +29,7 @@ impl Algorithm<dyn DupThresh> for FixedConfig {
     }
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Fixed {
     dup_thresh: Segments,
 }

@@ -76,7 +76,7 @@ impl Algorithm<dyn LimitedTransmit> for PairsConfig {
     }
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Off;
 
 impl Plugin for Off {}
@@ -88,7 +88,7 @@ impl LimitedTransmit for Off {
 }
 
 /// RFC 3042 §2: FlightSize stays within cwnd plus two segments.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Rfc3042;
 
 impl Plugin for Rfc3042 {}
@@ -99,7 +99,7 @@ impl LimitedTransmit for Rfc3042 {
     }
 }
 
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct RepeatedAcks {
     /// Duplicate ACKs since SND.UNA last advanced.
     repeated: Segments,
@@ -123,7 +123,7 @@ impl LimitedTransmit for RepeatedAcks {
     }
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct EverySecond;
 
 impl Plugin for EverySecond {}
@@ -136,7 +136,7 @@ impl LimitedTransmit for EverySecond {
     }
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct PerSack {
     windows: f64,
     /// Segments SACKed in this episode.
@@ -166,7 +166,7 @@ impl LimitedTransmit for PerSack {
 }
 
 /// Our choice is to allow one more window: RFC 4653 requires a receive buffer of that size.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct EverySack {
     /// Segments SACKed in this episode.
     sacked: Segments,
@@ -187,7 +187,7 @@ impl LimitedTransmit for EverySack {
 }
 
 /// Without SACK the pipe is unknown, and RFC 3042 applies.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Pipe {
     spreads_bursts: bool,
 }
@@ -214,7 +214,7 @@ const CALM: u64 = 10;
 /// A queue that is nearly full drops more of the segments that arrive in pairs. Where it is short, a sender of single
 /// segments takes more than its share from one of pairs. Without PSH, the receiver might acknowledge the last segment of
 /// a small window only after its delay.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Pairs {
     /// When the last missing segment arrived before it was marked lost.
     late: Option<Instant>,

@@ -60,7 +60,7 @@ impl Algorithm<dyn LossDetector> for PartialAcksConfig {
 }
 
 /// Detects losses by duplicate ACKs, and by partial ACKs in recovery.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct PartialAcks;
 
 impl PartialAcks {
@@ -99,7 +99,7 @@ impl Algorithm<dyn FastRecovery> for DeflateConfig {
     }
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Deflate {
     timer_restarted: bool,
 }

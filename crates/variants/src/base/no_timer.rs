@@ -27,7 +27,7 @@ impl Algorithm<dyn RtoEstimator> for NoTimerConfig {
 }
 
 /// The smoothed round-trip time of RFC 6298 without its timer.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct NoTimer {
     smoothed: Rfc6298,
 }

@@ -53,7 +53,7 @@ impl Algorithm<dyn FastRecovery> for PrrConfig {
     }
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Prr {
     config: PrrConfig,
     /// `prr_delivered`: bytes delivered in this recovery.

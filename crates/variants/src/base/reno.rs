@@ -41,7 +41,7 @@ impl Algorithm<dyn LossDetector> for CountedDuplicatesConfig {
 }
 
 /// Counts duplicate ACKs.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Duplicates {
     config: CountedDuplicatesConfig,
 }
@@ -81,7 +81,7 @@ impl Algorithm<dyn FastRecovery> for InflateConfig {
     }
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Inflate;
 
 /// The window inflated by duplicate ACKs: each one shows that a segment has left the network.

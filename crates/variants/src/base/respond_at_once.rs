@@ -42,7 +42,7 @@ fn window(cx: &Context<'_>) -> Bytes {
     if cx.snd.phase == Phase::Recovery { cx.snd.recovery_window } else { cx.snd.cwnd }
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct AtOnce {
     of: DecreaseOf,
     whole_segments: bool,

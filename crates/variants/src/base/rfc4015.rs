@@ -26,7 +26,7 @@ impl Algorithm<dyn RtoEstimator> for Rfc4015Config {
     }
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Rfc4015 {
     base: Rfc6298,
     /// The timer has expired, and not everything that was then outstanding has been acknowledged.

@@ -41,7 +41,7 @@ pub(crate) struct Smoothed {
     pub(crate) rttvar: Duration,
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Rfc6298 {
     pub(crate) config: Rfc6298Config,
     pub(crate) smoothed: Option<Smoothed>,

@@ -84,7 +84,7 @@ struct Frontier {
 }
 
 /// The detector. Other detectors use it once recovery has begun.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct SackedAbove {
     config: SackedAboveConfig,
     frontier: Option<Frontier>,
@@ -278,7 +278,7 @@ impl Algorithm<dyn FastRecovery> for PipeConfig {
 }
 
 /// §5 steps 4 and C: send while `cwnd - pipe >= 1 SMSS`.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Pipe;
 
 impl Plugin for Pipe {}

@@ -4,7 +4,7 @@ use reknit_tcp::facts::Context;
 use reknit_units::{Duration, Instant};
 
 /// When to probe, and how many probes have not been answered.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Silence {
     probe_at: Instant,
     unanswered: u32,

@@ -18,7 +18,7 @@ impl Algorithm<dyn TimeoutRecovery> for ConventionalConfig {
     }
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Conventional;
 
 impl Plugin for Conventional {}

@@ -42,7 +42,7 @@ impl Algorithm<dyn UndoLimit> for UnlimitedConfig {
     }
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct NoLimit;
 
 impl Plugin for NoLimit {}
@@ -90,7 +90,7 @@ impl Algorithm<dyn UndoLimit> for BoundedConfig {
     }
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Bounds {
     config: BoundedConfig,
     /// The smallest RTTs of the last minute that is over, and of the current one.
@@ -109,7 +109,7 @@ struct Bounds {
 }
 
 /// What was delivered in the last round trips.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 struct Deliveries {
     /// When the current round trip began, and the bytes delivered since.
     began: Instant,

@@ -55,7 +55,7 @@ impl Algorithm<dyn LossDetector> for OracleConfig {
     }
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Oracle {
     silence: Silence,
     recovery_began: Instant,

@@ -80,7 +80,7 @@ const DUP_THRESH: u32 = 3;
 /// Before an older block changes, what waits is acknowledged: later ACKs may have no room left to report it.
 const FEW_BLOCKS: usize = 2;
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Acks {
     config: LinuxAcksConfig,
     /// Bytes in order since the last ACK.

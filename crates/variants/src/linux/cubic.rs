@@ -99,7 +99,7 @@ struct Curve {
     friendly: u64,
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Cubic {
     config: LinuxCubicConfig,
     curve: Curve,

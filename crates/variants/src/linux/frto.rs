@@ -80,7 +80,7 @@ impl FrtoState {
     }
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Frto {
     watch: FrtoState,
 }

@@ -36,7 +36,7 @@ impl Algorithm<dyn FastRecovery> for LinuxPrrConfig {
     }
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Prr {
     /// `prr_delivered`, in segments.
     delivered: u64,

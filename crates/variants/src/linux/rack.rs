@@ -102,7 +102,7 @@ impl Algorithm<dyn LossDetector> for LinuxRackConfig {
 }
 
 /// Rule 2: the reordering window in quarters of the smallest RTT.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Steps {
     quarters: u64,
     /// Recoveries left until the window falls back to one step.
@@ -152,7 +152,7 @@ fn is_partial(cx: &Context<'_>) -> bool {
     cx.snd.phase == Phase::Recovery && cx.snd.snd_una < cx.snd.recover
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Probe {
     /// When the probe timeout expires.
     pto: Instant,
@@ -161,7 +161,7 @@ struct Probe {
     is_retrans: bool,
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Rack {
     config: LinuxRackConfig,
     overtaking: Overtaking,

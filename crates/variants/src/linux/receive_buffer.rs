@@ -63,7 +63,7 @@ impl Algorithm<dyn ReceiveBuffer> for LinuxReceiveBufferConfig {
 }
 
 /// Sizes in bytes of data. Every connection has one, so they are small numbers.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Buffer {
     config: LinuxReceiveBufferConfig,
     /// The window that may be announced (`rcv_ssthresh`).

@@ -25,7 +25,7 @@ impl Algorithm<dyn LossResponse> for LinuxReductionConfig {
     }
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct LinuxReduction;
 
 impl Plugin for LinuxReduction {}

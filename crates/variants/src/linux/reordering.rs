@@ -48,7 +48,7 @@ impl Algorithm<dyn DupThresh> for LinuxReorderingConfig {
     }
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Degree {
     config: LinuxReorderingConfig,
     learned: Segments,

@@ -61,7 +61,7 @@ struct Estimate {
     round_end: Offset,
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Rto {
     min: Duration,
     estimate: Option<Estimate>,

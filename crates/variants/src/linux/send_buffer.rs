@@ -59,7 +59,7 @@ impl Algorithm<dyn SendBuffer> for LinuxSendBufferConfig {
     }
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Buffer {
     config: LinuxSendBufferConfig,
     /// In bytes of memory (`sk_sndbuf`).

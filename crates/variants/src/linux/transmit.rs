@@ -25,7 +25,7 @@ impl Algorithm<dyn LimitedTransmit> for LinuxInFlightConfig {
     }
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct InFlight;
 
 impl Plugin for InFlight {}

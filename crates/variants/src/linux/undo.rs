@@ -102,7 +102,7 @@ enum Live {
     Loss,
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Evidence {
     /// The last episode, unless it was undone.
     episode: Option<Episode>,
@@ -233,7 +233,7 @@ impl Algorithm<dyn SpuriousResponse> for LinuxUndoResponseConfig {
     }
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Response;
 
 impl Plugin for Response {}

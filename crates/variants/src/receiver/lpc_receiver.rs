@@ -71,7 +71,7 @@ impl Algorithm<dyn AckPolicy> for DelayedDuplicatesConfig {
     }
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct DelayedDuplicates {
     config: DelayedDuplicatesConfig,
     /// The policy for in-order segments.

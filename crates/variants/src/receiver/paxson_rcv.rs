@@ -63,7 +63,7 @@ impl Algorithm<dyn AckPolicy> for HeldDuplicatesConfig {
     }
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct HeldDuplicates {
     config: HeldDuplicatesConfig,
     /// The policy for in-order segments.

@@ -126,7 +126,7 @@ struct Pacing {
     at_once: bool,
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Yang {
     config: YangConfig,
     /// The policy for in-order segments.

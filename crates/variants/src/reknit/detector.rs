@@ -76,7 +76,7 @@ impl Algorithm<dyn LossDetector> for LearnedLatenessConfig {
     }
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct LearnedLateness {
     config: LearnedLatenessConfig,
     lateness: Lateness,

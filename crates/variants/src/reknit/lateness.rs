@@ -14,7 +14,7 @@ const REMEMBERED: u32 = 4096;
 const LATER: u32 = 1000;
 
 /// The lateness of late segments: the time from when each was first missing until it was acknowledged.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Lateness {
     /// None before the first late segment.
     counts: Option<Box<[u16; BUCKETS]>>,

@@ -25,7 +25,7 @@ impl Reduction {
 }
 
 /// The last reductions, oldest first.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Reductions {
     list: Vec<Reduction>,
     /// Losses of segments below this have caused a reduction.

@@ -74,7 +74,7 @@ pub(super) struct Arrival {
 }
 
 /// The last repairs, oldest first.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Repairs {
     list: Vec<Repair>,
 }

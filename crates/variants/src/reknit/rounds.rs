@@ -20,7 +20,7 @@ impl Round {
 }
 
 /// The last rounds. A round ends when a segment is delivered that was sent after the round began.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Rounds {
     ends: [SegId; ROUNDS],
     /// In microseconds.

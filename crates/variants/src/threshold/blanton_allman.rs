@@ -90,7 +90,7 @@ impl Algorithm<dyn DupThresh> for BlantonAllmanConfig {
 /// The initial and smallest dupthresh (RFC 5681 §3.2).
 const DT0: Segments = Segments(3);
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct BlantonAllman {
     config: BlantonAllmanConfig,
     dup_thresh: Segments,

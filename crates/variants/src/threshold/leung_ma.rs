@@ -121,7 +121,7 @@ struct Lengths {
     mdev: f64,
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct LeungMa {
     config: LeungMaConfig,
     /// `None` before the first event.

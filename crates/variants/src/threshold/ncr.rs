@@ -97,7 +97,7 @@ impl Algorithm<dyn LimitedTransmit> for NcrConfig {
 }
 
 /// (I.3) and (E.6).
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Share {
     mode: Mode,
 }
@@ -121,7 +121,7 @@ fn share(mode: Mode, flight_size: Bytes, smss: Bytes) -> Segments {
 }
 
 /// Extended Limited Transmit.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Extended {
     mode: Mode,
     /// `Skipped`.
@@ -191,7 +191,7 @@ impl Algorithm<dyn LossResponse> for FromBeforeDisorderConfig {
 }
 
 /// §3.4: `ssthresh = cwnd = FlightSizePrev / 2`.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct FromBeforeDisorder {
     at_once: Box<dyn LossResponse>,
 }

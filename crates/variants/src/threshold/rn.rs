@@ -69,7 +69,7 @@ impl Algorithm<dyn DupThresh> for NotifiedConfig {
     }
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Notified {
     config: NotifiedConfig,
     reordered: bool,
@@ -125,7 +125,7 @@ struct Piece {
 }
 
 /// The receiver's state.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Marks {
     /// In order, disjoint.
     gaps: VecDeque<Piece>,

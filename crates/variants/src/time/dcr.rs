@@ -80,7 +80,7 @@ struct Wait {
     told: bool,
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct DelayedResponse {
     config: DelayedResponseConfig,
     /// Examines all holes of an episode but the first.

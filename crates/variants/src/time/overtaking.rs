@@ -36,7 +36,7 @@ enum Suspects {
 }
 
 /// The delivered segment that was sent last, and the segments that it overtook.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Overtaking {
     latest: Option<Transmission>,
     suspects_until: Suspects,
@@ -147,7 +147,7 @@ impl Overtaking {
 }
 
 /// The smallest sample in a window of time, accurate to half the window: it uses two buckets in turn.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct WindowedMin {
     half: Duration,
     turn: Instant,

@@ -119,7 +119,7 @@ impl Memorize {
     }
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct SegmentClocks {
     config: SegmentClocksConfig,
     memorize: Option<Memorize>,
@@ -249,7 +249,7 @@ impl Algorithm<dyn LossResponse> for WindowAtSendingConfig {
 }
 
 /// Sets the window to half of the window with which the lost segment was sent.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct HalveAtSending;
 
 impl Plugin for HalveAtSending {}
@@ -300,7 +300,7 @@ impl Algorithm<dyn LimitedTransmit> for OutstandingTransmitConfig {
 
 /// Sends while less is outstanding than cwnd allows, in every state. There is no recovery phase: the next ACK ends the
 /// episode that a loss began.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Flush;
 
 /// `|to_be_ack|`.
@@ -355,7 +355,7 @@ impl Algorithm<dyn CongestionControl> for PerSegmentConfig {
     }
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Growth {
     /// The remainder of the division, in bytes times cwnd: in the paper the window is a real number.
     rest: u64,

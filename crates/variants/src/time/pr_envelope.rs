@@ -55,7 +55,7 @@ impl Algorithm<dyn RtoEstimator> for RttEnvelopeConfig {
     }
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Envelope {
     config: RttEnvelopeConfig,
     ewrtt: Option<Duration>,

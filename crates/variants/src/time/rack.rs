@@ -85,7 +85,7 @@ impl Algorithm<dyn LossDetector> for RackConfig {
     }
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Probe {
     /// When the probe timeout expires.
     pto: Instant,
@@ -97,7 +97,7 @@ struct Probe {
     rtt_since_last: bool,
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Rack {
     config: RackConfig,
     overtaking: Overtaking,

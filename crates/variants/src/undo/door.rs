@@ -85,7 +85,7 @@ impl Algorithm<dyn SpuriousDetector> for DoorConfig {
     }
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Door {
     config: DoorConfig,
     max_adsn: Option<u8>,
@@ -183,7 +183,7 @@ impl Algorithm<dyn HeaderSupport> for OrdinalsConfig {
     }
 }
 
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 struct Ordinals {
     /// TPSN of the next data segment.
     sent: u16,

@@ -77,7 +77,7 @@ impl Algorithm<dyn SpuriousDetector> for DsackConfig {
 }
 
 /// An episode that can still be judged: a recovery, or the time after a timeout.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Episode {
     /// The hole for which the window was reduced; none if it was not.
     hole: Option<SegId>,
@@ -100,7 +100,7 @@ impl Episode {
     }
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct DsackDetection {
     config: DsackConfig,
     off: bool,

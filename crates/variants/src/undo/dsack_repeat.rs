@@ -47,7 +47,7 @@ impl Algorithm<dyn HeaderSupport> for DsackRepeatConfig {
     }
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Repeats {
     reports: u32,
 }

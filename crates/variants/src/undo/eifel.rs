@@ -78,7 +78,7 @@ struct Retransmitted {
     original: Instant,
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Eifel {
     config: EifelConfig,
     live: bool,

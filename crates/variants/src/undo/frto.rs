@@ -86,7 +86,7 @@ enum Step {
     Second,
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Frto {
     version: Version,
     step: Step,

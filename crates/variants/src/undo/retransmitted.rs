@@ -46,7 +46,7 @@ impl Algorithm<dyn HeaderSupport> for RetransmittedConfig {
     }
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct RetransmittedBit {
     echo: Option<bool>,
     alone: bool,

@@ -65,7 +65,7 @@ impl Algorithm<dyn RtoEstimator> for AdaptiveKConfig {
     }
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct AdaptiveK {
     config: AdaptiveKConfig,
     /// SRTT and RTTVAR; its K is the adaptive one.

@@ -47,7 +47,7 @@ impl Algorithm<dyn Postponement> for FixedWaitConfig {
     }
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct FixedWait {
     wait: Duration,
 }

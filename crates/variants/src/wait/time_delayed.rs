@@ -77,7 +77,7 @@ impl Algorithm<dyn Postponement> for TimeDelayedConfig {
     }
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct TimeDelayed {
     config: TimeDelayedConfig,
     delay: Duration,

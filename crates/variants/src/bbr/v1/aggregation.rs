@@ -13,7 +13,7 @@ const LONGEST_EPOCH: Segments = Segments(1 << 20);
 /// The window grows by at most the data that the bandwidth carries in this time.
 const MAX_EXTRA: Duration = Duration::from_millis(100);
 
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Aggregation {
     /// The maxima of the current window and of the one before.
     extra: [Segments; 2],

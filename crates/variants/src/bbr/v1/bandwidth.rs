@@ -9,7 +9,7 @@ use crate::bbr::filter::WindowedMax;
 /// `BtlBwFilterLen`: a probing cycle of eight rounds, and two more.
 const ROUNDS: usize = 10;
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Bandwidth {
     /// `BBR.BtlBwFilter`.
     max: WindowedMax<Rate, ROUNDS>,

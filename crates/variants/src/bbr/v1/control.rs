@@ -12,7 +12,7 @@ const LARGEST_QUANTUM: Bytes = Bytes(64 * 1024 - 1);
 /// On short paths Linux adds to the quantum. It halves the addition for each of these that fits into the RTT.
 const QUANTUM_RTT: Duration = Duration::from_micros(512);
 
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Control {
     pacing_rate: Option<Rate>,
     /// The last window before losses or ProbeRTT reduced it.

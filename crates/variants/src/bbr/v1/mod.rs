@@ -73,7 +73,7 @@ enum Mode {
     ProbeRtt,
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Bbr {
     seed: u64,
     mode: Mode,

@@ -18,7 +18,7 @@ const SAME_RATE_LEAST: Rate = Rate::from_bits_per_second(4000);
 /// For how many rounds the rate of the policer is used.
 const BELIEVED_ROUNDS: u32 = 48;
 
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Policer {
     is_sampling: bool,
     /// The rate of the last interval with heavy loss.

@@ -9,7 +9,7 @@ use crate::bbr::chance;
 
 const GAINS: [u64; 8] = [UNIT * 5 / 4, UNIT * 3 / 4, UNIT, UNIT, UNIT, UNIT, UNIT, UNIT];
 
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Cycle {
     index: usize,
     /// When the phase began.

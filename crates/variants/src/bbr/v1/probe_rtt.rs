@@ -11,7 +11,7 @@ const MIN_RTT_WINDOW: Duration = Duration::from_secs(10);
 /// `ProbeRTTDuration`.
 const PROBE_RTT_TIME: Duration = Duration::from_millis(200);
 
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct MinRtt {
     rtt: Option<Duration>,
     stamp: Instant,

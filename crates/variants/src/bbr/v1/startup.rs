@@ -8,7 +8,7 @@ use super::{Bbr, Mode, Sample, UNIT};
 /// The pipe is full after this many rounds in which the bandwidth grew by less than a quarter.
 const FLAT_ROUNDS: u32 = 3;
 
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct FullPipe {
     /// `BBR.full_bw`: the bandwidth from which growth by a quarter is measured.
     pub(super) full_bw: Rate,

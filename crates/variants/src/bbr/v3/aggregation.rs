@@ -9,7 +9,7 @@ use crate::bbr::filter::WindowedMax;
 /// `BBR.ExtraAckedFilterLen`, in rounds.
 const ROUNDS: usize = 10;
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Aggregation {
     /// `BBR.extra_acked_interval_start`.
     interval_start: Instant,

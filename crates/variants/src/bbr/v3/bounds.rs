@@ -11,7 +11,7 @@ const LOSS_THRESH: u64 = 2;
 /// `BBR.Beta`, in percent.
 const BETA: u64 = 70;
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Bounds {
     /// `BBR.inflight_longterm`.
     pub(super) inflight_longterm: Bytes,

@@ -13,7 +13,7 @@ const HEADROOM: u64 = 15;
 const MIN_PIPE_CWND: u64 = 4;
 const LARGEST_QUANTUM: Bytes = Bytes(64 << 10);
 
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Control {
     /// `C.pacing_rate`; `None` before the first ACK.
     pacing_rate: Option<Rate>,

@@ -7,7 +7,7 @@ use super::{Bbr, State};
 /// Drain ends after this many rounds at the latest, because the bandwidth may be wrong; the next probe corrects it.
 const MAX_ROUNDS: u64 = 3;
 
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Drain {
     /// `BBR.drain_start_round`.
     start_round: u64,

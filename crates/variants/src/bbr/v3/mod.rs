@@ -107,7 +107,7 @@ impl State {
 /// No bound.
 const INFINITE_RATE: Rate = Rate::from_bits_per_second(u64::MAX);
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Bbr {
     seed: u64,
     state: State,

@@ -23,7 +23,7 @@ pub(super) enum AckPhase {
     ProbeStopping,
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct ProbeBw {
     pub(super) ack_phase: AckPhase,
     /// `BBR.cycle_stamp`.

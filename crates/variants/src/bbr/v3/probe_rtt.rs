@@ -20,7 +20,7 @@ struct Minimum {
     stamp: Instant,
 }
 
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct MinRtt {
     /// `BBR.min_rtt` and its stamp.
     min: Option<Minimum>,

@@ -8,7 +8,7 @@ use crate::bbr::filter::WindowedMax;
 /// `BBR.MaxBwFilterLen`, in probing cycles.
 const CYCLES: usize = 2;
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Rounds {
     /// `BBR.round_count`.
     pub(super) count: u64,

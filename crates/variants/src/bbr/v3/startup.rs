@@ -10,7 +10,7 @@ const FLAT_ROUNDS: u32 = 3;
 /// `BBRStartupFullLossCnt`: a round has high loss if at least this many separate ranges were lost.
 const LOST_RANGES: u32 = 6;
 
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct FullBw {
     /// `BBR.full_bw`.
     bw: Rate,

@@ -5,7 +5,7 @@ use reknit_units::{Bytes, Rate};
 
 use super::{Bbr, State};
 
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Undo {
     /// `BBR.prior_cwnd`.
     prior_cwnd: Bytes,

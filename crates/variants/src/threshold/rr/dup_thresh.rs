@@ -60,7 +60,7 @@ impl Algorithm<dyn DupThresh> for RrTcpConfig {
     }
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct ReorderingRobust {
     config: RrTcpConfig,
     histogram: Histogram,

@@ -43,7 +43,7 @@ impl Algorithm<dyn RtoEstimator> for EnhancedSamplingConfig {
     }
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct EnhancedSampling {
     rfc6298: Box<dyn RtoEstimator>,
 }

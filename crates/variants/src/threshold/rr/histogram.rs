@@ -36,7 +36,7 @@ impl Event {
     }
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Histogram {
     /// How long an event is kept.
     life: Duration,

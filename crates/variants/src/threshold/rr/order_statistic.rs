@@ -20,7 +20,7 @@ struct Slot {
     index: usize,
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct OrderStatistic {
     ratio: f64,
     /// A ring in the order of insertion.

@@ -44,7 +44,7 @@ struct Exhausted {
     arrived: Segments,
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct FaRatio {
     config: RrTcpConfig,
     fa: f64,

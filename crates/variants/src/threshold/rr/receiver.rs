@@ -77,7 +77,7 @@ impl Algorithm<dyn HeaderSupport> for AdviseDupThreshConfig {
     }
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Adviser {
     config: AdviseDupThreshConfig,
     histogram: Histogram,
@@ -165,7 +165,7 @@ impl Algorithm<dyn DupThresh> for AdvisedConfig {
 }
 
 /// Rule 4.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct FromPeer {
     dup_thresh: Segments,
     max_dup_thresh: Segments,

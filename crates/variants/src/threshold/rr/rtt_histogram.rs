@@ -72,7 +72,7 @@ impl Algorithm<dyn RtoEstimator> for RttHistogramConfig {
     }
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct RttHistogram {
     config: RttHistogramConfig,
     samples: OrderStatistic,

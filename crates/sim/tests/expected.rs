@@ -1,0 +1,51 @@
+//! Expected segments take a short way through a connection (`connection/expected.rs`, `sender/expected.rs`). Here a clone of each
+//! connection takes the long way for every segment, and both must have the same state afterwards: for all variants, over paths
+//! that deliver in order, lose, reorder and duplicate. `PROOF_SEGMENTS` sets the number of segments, roughly.
+
+use std::sync::Arc;
+
+use reknit_path::Profile;
+use reknit_sim::{Scenario, Workload, run};
+use reknit_tcp::proof;
+use reknit_units::{Bytes, Duration, Instant};
+use reknit_variants::{VARIANTS, Variant};
+
+const PATHS: [&str; 5] = ["clean", "lossy", "two-paths-50ms", "random-delay", "duplicates"];
+
+/// How many segments a variant sends over each path.
+fn segments() -> u64 {
+    let all = std::env::var("PROOF_SEGMENTS").ok().and_then(|number| number.parse().ok()).unwrap_or(50_000);
+    all / (VARIANTS.len() * PATHS.len()) as u64
+}
+
+/// A transfer, during which another begins.
+fn scenario(path: &str, variant: &Variant) -> Scenario {
+    let profile = Arc::new(Profile::load(path, &[]).unwrap());
+    let tcp = reknit_sim::tcp_config(&profile).unwrap();
+    let half = Workload::Transfer(Bytes(u64::from(tcp.mss) * segments() / 2));
+    let mut scenario = Scenario::bulk(profile, tcp, (variant.compose)(), Duration::from_secs(3600), 3);
+    scenario.flows[0].workload = half;
+    let mut second = scenario.flows[0].clone();
+    second.start = Instant::ZERO + Duration::from_millis(300);
+    scenario.flows.push(second);
+    scenario
+}
+
+#[test]
+fn a_short_way_changes_what_the_long_way_does() {
+    proof::begin();
+    // Two threads share the variants.
+    std::thread::scope(|scope| {
+        for half in [0, 1] {
+            scope.spawn(move || {
+                for variant in VARIANTS.iter().skip(half).step_by(2) {
+                    for path in PATHS {
+                        run(&scenario(path, variant));
+                    }
+                }
+            });
+        }
+    });
+    let (compared, wanted) = (proof::segments(), segments() * (VARIANTS.len() * PATHS.len()) as u64 / 2);
+    assert!(compared > wanted, "only {compared} segments took a short way");
+}

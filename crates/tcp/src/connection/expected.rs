@@ -1,0 +1,82 @@
+//! The short way of an expected segment (header prediction): in ESTABLISHED, a segment whose only flags are ACK and PSH and
+//! whose timestamp is not an old one, that is either data within the window at an end that has only received, or, without
+//! data, an acknowledgment of new data. Most segments of a transfer are one or the other.
+//!
+//! [`Connection::on_segment`] asks for each segment, after the timers that are due, whether it is expected; then the checks of
+//! [`super::input`] are not needed, because it passes all of them. [`super::output`] sends what it causes. In debug builds,
+//! [`crate::proof`] compares both ways.
+
+use reknit_units::{Bytes, Instant};
+
+use super::{Connection, State};
+use crate::proof;
+use crate::receiver::Delivery;
+use crate::segment::{Flags, Segment};
+use crate::sender::WindowUpdate;
+use crate::seq::Offset;
+
+/// An expected segment.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Expected {
+    /// Data from here on.
+    Data { start: Offset },
+    /// An acknowledgment of everything below `ack`.
+    Ack { ack: Offset },
+}
+
+impl Connection {
+    /// What the segment is, if it is expected.
+    pub(super) fn expected(&self, now: Instant, segment: &Segment) -> Option<Expected> {
+        let is_plain = segment.flags | Flags::PSH == Flags::ACK | Flags::PSH;
+        if !is_plain || self.state() != State::Established || proof::takes_long_way() {
+            return None;
+        }
+        let (rcv_nxt, snd) = (self.receiver.rcv_nxt(), &self.sender.state);
+        let start = self.receiver.offset(segment.seq)?;
+        let ack = snd.snd_una.nearest(segment.ack, self.identity.isn)?;
+        if start < rcv_nxt || !self.has_current_timestamp(now, segment) {
+            return None;
+        }
+        if segment.len == 0 {
+            let is_new = start == rcv_nxt && ack > snd.snd_una && ack <= snd.snd_nxt;
+            return is_new.then_some(Expected::Ack { ack });
+        }
+        let repeats = ack == snd.snd_una && segment.options.sack.is_empty();
+        let only_receives = repeats && self.sender.only_receives();
+        let fits = self.receiver.has_room_until(start + Bytes(u64::from(segment.len)));
+        (only_receives && fits).then_some(Expected::Data { start })
+    }
+
+    /// True if the timestamp is not older than the newest, or if timestamps were not agreed on.
+    fn has_current_timestamp(&self, now: Instant, segment: &Segment) -> bool {
+        match segment.options.timestamps {
+            Some(timestamps) if self.negotiation.timestamps() => !self.peer_timestamp.is_older(now, timestamps.val, 0),
+            _ => !self.negotiation.timestamps(),
+        }
+    }
+
+    /// Processes it.
+    pub(super) fn on_expected(&mut self, now: Instant, segment: &Segment, expected: Expected) -> Option<Delivery> {
+        proof::note_short_way();
+        match expected {
+            Expected::Ack { ack } => {
+                let start = self.receiver.rcv_nxt();
+                if self.on_acceptable_ack(now, segment, start, ack).has_passed() {
+                    self.note_timestamp(now, segment, start);
+                }
+                None
+            }
+            Expected::Data { start } => {
+                self.silence.end(now);
+                self.note_echo(now, segment);
+                let update =
+                    WindowUpdate { seq: start, ack: self.sender.state.snd_una, wnd: self.scaled_window(segment) };
+                self.sender.on_repeated_ack(now, update);
+                self.note_timestamp(now, segment, start);
+                self.note_congestion(segment);
+                self.note_receiver_rtt(now, segment);
+                self.deliver(now, segment, start, start + Bytes(u64::from(segment.len)))
+            }
+        }
+    }
+}
