@@ -49,6 +49,7 @@ mod random;
 mod reordering;
 mod router;
 mod run_length;
+mod schedule;
 mod schema;
 pub mod stages;
 mod train;

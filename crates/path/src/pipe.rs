@@ -1,7 +1,6 @@
 //! One direction of a path.
 
-use std::cmp::Reverse;
-use std::collections::{BinaryHeap, VecDeque};
+use std::collections::VecDeque;
 
 use reknit_units::{Bytes, Instant};
 
@@ -9,7 +8,8 @@ use crate::profile::{Direction, Profile};
 use crate::random::{Phases, StreamId};
 use crate::router::{DropNotice, DropRange, Router};
 use crate::run_length::RunLengths;
-use crate::stages::{Departures, DropReason, SegmentTag, Stage, StageOutcome, StagePacket};
+use crate::schedule::Schedule;
+use crate::stages::{Departures, DropReason, Running, SegmentTag, StageOutcome, StagePacket};
 
 /// What is sent through a pipe: a segment in a simulator, bytes on a host.
 pub trait Packet: Sized {
@@ -59,25 +59,21 @@ pub struct Lost<P> {
 /// A chain of stages with the packets in it.
 ///
 /// Most stages can compute when a packet leaves them, so a packet passes through the whole chain as soon as it enters.
-/// It pauses only if other packets may have overtaken it before a stage that depends on the order of arrival.
+/// It pauses only if other packets may have overtaken it before a stage that depends on the order of arrival. It is stored
+/// once, when it enters, and read where it lies when it comes out.
 ///
 /// What comes out, and when, depends only on what was pushed in and when, not on how often the pipe is called: a clock
 /// that jumps from event to event and one that is read late see the same packets at the same times.
 #[derive(Debug)]
 pub struct Pipe<P> {
     stages: Vec<Placed>,
-    /// The packets that are in a stage, in `later` or in `pauses`; items refer to them by index.
+    /// The packets inside, by slot.
     packets: Vec<Option<Inside<P>>>,
     free: Vec<u32>,
-    /// Deliveries in order of time; all of them are here as long as no packet overtakes another. Packets are stored
-    /// contiguously, because memory access is the main cost.
-    lane: VecDeque<Delivery<P>>,
-    /// Deliveries that are not in order.
-    later: BinaryHeap<Reverse<Pending>>,
-    /// Items that wait before a stage.
-    pauses: BinaryHeap<Reverse<Pending>>,
-    /// Numbers everything that waits, so that simultaneous events keep the order in which they were created.
-    serial: u64,
+    /// Packets that will come out.
+    deliveries: Schedule,
+    /// Packets that wait before a stage.
+    pauses: Schedule,
     exits: Departures,
     lost: VecDeque<Lost<P>>,
     /// True if a stage has timers.
@@ -93,46 +89,21 @@ pub struct Pipe<P> {
 #[derive(Debug)]
 struct Inside<P> {
     packet: P,
+    /// The packet as stages see it.
+    item: StagePacket,
     /// The stage that corrupted it, if the packet itself does not show that.
     damaged_by: Option<u32>,
 }
 
 #[derive(Debug)]
 struct Placed {
-    stage: Box<dyn Stage>,
+    stage: Running,
+    /// Its position in the profile, which may have idle stages before it.
+    position: usize,
     /// Packets may arrive here out of order, so each waits for its time.
     pause: bool,
     /// It distinguishes packets, or they are counted here.
     reads_labels: bool,
-}
-
-/// A packet that comes out at a given time.
-#[derive(Debug)]
-struct Delivery<P> {
-    at: Instant,
-    serial: u64,
-    inside: Inside<P>,
-}
-
-/// An event: an item reaches the stage `at_stage`, or the end if there is no such stage.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-struct Pending {
-    at: Instant,
-    serial: u64,
-    item: StagePacket,
-    at_stage: usize,
-}
-
-impl PartialOrd for Pending {
-    fn partial_cmp(&self, other: &Pending) -> Option<std::cmp::Ordering> {
-        Some(self.cmp(other))
-    }
-}
-
-impl Ord for Pending {
-    fn cmp(&self, other: &Pending) -> std::cmp::Ordering {
-        (self.at, self.serial).cmp(&(other.at, other.serial))
-    }
 }
 
 impl<P: Packet> Inside<P> {
@@ -152,25 +123,28 @@ impl<P: Packet> Pipe<P> {
         };
         let mut overtaken = false;
         let mut stages = Vec::with_capacity(specs.len());
-        for (i, named) in specs.iter().enumerate() {
-            let stage = named.spec.build(StreamId { seed, stage: base + i as u32, phases });
+        for (position, named) in specs.iter().enumerate() {
+            // The first stage stays: runs of packets are counted there on paths without a rate.
+            if position > 0 && named.spec.is_idle() {
+                continue;
+            }
+            let stage = named.spec.build(StreamId { seed, stage: base + position as u32, phases });
             let pause = overtaken;
-            overtaken = stage.reorders();
-            let reads_labels = stage.reads_labels();
-            stages.push(Placed { stage, pause, reads_labels });
+            overtaken = stage.stage().reorders();
+            let reads_labels = stage.stage().reads_labels();
+            stages.push(Placed { stage, position, pause, reads_labels });
         }
-        let routers = if profile.drop_notices { specs.iter().map(|_| Router::default()).collect() } else { Vec::new() };
+        let routers =
+            if profile.drop_notices { stages.iter().map(|_| Router::default()).collect() } else { Vec::new() };
         Pipe {
             routers,
-            timed: stages.iter().any(|placed| placed.stage.has_timers()),
-            reads_flows: stages.iter().any(|placed| placed.stage.reads_flows()),
+            timed: stages.iter().any(|placed| placed.stage.stage().has_timers()),
+            reads_flows: stages.iter().any(|placed| placed.stage.stage().reads_flows()),
             stages,
             packets: Vec::new(),
             free: Vec::new(),
-            lane: VecDeque::new(),
-            later: BinaryHeap::new(),
-            pauses: BinaryHeap::new(),
-            serial: 0,
+            deliveries: Schedule::new(),
+            pauses: Schedule::new(),
             exits: Departures::default(),
             lost: VecDeque::new(),
             counted: None,
@@ -184,7 +158,7 @@ impl<P: Packet> Pipe<P> {
 
     /// From now on counts runs of packets of the same connection before the stage at `position`.
     pub fn count_runs(&mut self, position: usize) {
-        if let Some(placed) = self.stages.get_mut(position) {
+        if let Some(placed) = self.stages.iter_mut().find(|placed| placed.position == position) {
             placed.reads_labels = true;
             self.counted = Some((position, RunLengths::default()));
         }
@@ -197,42 +171,48 @@ impl<P: Packet> Pipe<P> {
 
     /// Packets that stages have delayed so far while they let others pass.
     pub fn delayed(&self) -> u64 {
-        self.stages.iter().map(|placed| placed.stage.delayed()).sum()
+        self.stages.iter().map(|placed| placed.stage.stage().delayed()).sum()
     }
 
     /// A packet enters at `now`. Times must not decrease. At [`Instant::NEVER`] it is lost.
+    #[inline]
     pub fn push(&mut self, now: Instant, packet: P) {
         if !now.is_set() {
             self.lost.push_back(Lost { packet, stage: 0, why: DropReason::Lost });
             return;
         }
-        let size = packet.size();
-        let flow = if self.reads_flows { packet.flow() } else { 0 };
-        let slot = self.store(Inside { packet, damaged_by: None });
-        self.walk(now, StagePacket { slot, flow, size }, 0);
+        let slot = self.free_slot();
+        let item = StagePacket { slot, flow: 0, size: Bytes::ZERO };
+        // It is read only where it is stored, so that it is copied as a whole.
+        let inside = self.packets[slot as usize].insert(Inside { packet, item, damaged_by: None });
+        inside.item.size = inside.packet.size();
+        if self.reads_flows {
+            inside.item.flow = inside.packet.flow();
+        }
+        let item = inside.item;
+        self.walk(now, item, 0);
     }
 
     /// When [`Pipe::pop`] returns the next packet.
+    #[inline]
     pub fn next_at(&self) -> Instant {
-        let mut next = self.lane.front().map_or(Instant::NEVER, |delivery| delivery.at);
-        for heap in [&self.later, &self.pauses] {
-            if let Some(Reverse(pending)) = heap.peek() {
-                next = next.min(pending.at);
-            }
-        }
+        let next = self.deliveries.next_at().min(self.pauses.next_at());
         self.next_timer().map_or(next, |(at, _)| next.min(at))
     }
 
+    /// The next packet that comes out at or before `now`, with its time. It stays inside until [`Pipe::pop`].
+    #[inline]
+    pub fn peek(&mut self, now: Instant) -> Option<(Instant, &P)> {
+        let (at, slot) = self.first_out(now)?;
+        self.packets[slot as usize].as_ref().map(|inside| (at, &inside.packet))
+    }
+
     /// The next packet that comes out at or before `now`, with its time.
+    #[inline]
     pub fn pop(&mut self, now: Instant) -> Option<(Instant, P)> {
-        self.advance(now);
-        loop {
-            let (at, Inside { packet, damaged_by }) = self.earliest(now)?;
-            match damaged_by {
-                None => return Some((at, packet)),
-                Some(stage) => self.lost.push_back(Lost { packet, stage: stage as usize, why: DropReason::Checksum }),
-            }
-        }
+        let (at, slot) = self.first_out(now)?;
+        self.deliveries.pop();
+        self.take(slot).map(|inside| (at, inside.packet))
     }
 
     /// The next packet that the path has lost. Losses are reported as soon as they are certain; a corrupted packet
@@ -241,9 +221,15 @@ impl<P: Packet> Pipe<P> {
         self.lost.pop_front()
     }
 
+    /// True if [`Pipe::pop_lost`] returns a packet.
+    #[inline]
+    pub fn has_lost(&self) -> bool {
+        !self.lost.is_empty()
+    }
+
     /// The number of packets inside.
     pub fn len(&self) -> usize {
-        self.lane.len() + self.packets.len() - self.free.len()
+        self.packets.len() - self.free.len()
     }
 
     /// True if no packet is inside.
@@ -254,7 +240,7 @@ impl<P: Packet> Pipe<P> {
     /// Passes `item` through the stages from `i` on, as far as it gets without waiting.
     fn walk(&mut self, at: Instant, item: StagePacket, i: usize) {
         if self.stages.get(i).is_some_and(|placed| placed.pause) {
-            self.enqueue(at, item, i);
+            self.pauses.push(at, item.slot, i as u32);
         } else {
             self.pass(at, item, i);
         }
@@ -268,13 +254,7 @@ impl<P: Packet> Pipe<P> {
             let outcome = if !at.is_set() {
                 StageOutcome::Drop(DropReason::Lost) // it would arrive after the end of time, up to which no stage can catch up
             } else if placed.reads_labels {
-                let label = self.packets[item.slot as usize].as_ref().and_then(|inside| inside.packet.label());
-                if let (Some(label), Some((position, runs))) = (label, &mut self.counted)
-                    && *position == i
-                {
-                    runs.note(label);
-                }
-                placed.stage.on_labelled(at, item, label, &mut self.exits)
+                self.pass_labelled(at, item, i)
             } else {
                 placed.stage.on_packet(at, item, &mut self.exits)
             };
@@ -283,25 +263,35 @@ impl<P: Packet> Pipe<P> {
                     self.tell(at, item, i);
                     at = exit;
                 }
-                StageOutcome::Drop(why) => {
-                    if let Some(inside) = self.take(item) {
-                        self.note_drop(at, &inside, i);
-                        self.lost.push_back(Lost { packet: inside.packet, stage: i, why });
-                    }
-                    return;
-                }
-                StageOutcome::Listed => {
-                    self.walk_exits(i);
-                    return;
-                }
+                StageOutcome::Drop(why) => return self.lose(at, item, i, why),
+                StageOutcome::Listed => return self.walk_exits(i),
             }
             i += 1;
             if self.stages.get(i).is_some_and(|placed| placed.pause) {
-                self.enqueue(at, item, i);
-                return;
+                return self.pauses.push(at, item.slot, i as u32);
             }
         }
-        self.enqueue(at, item, i);
+        self.deliveries.push(at, item.slot, i as u32);
+    }
+
+    /// `item` arrives at stage `i`, which reads labels or before which runs are counted.
+    fn pass_labelled(&mut self, at: Instant, item: StagePacket, i: usize) -> StageOutcome {
+        let placed = &mut self.stages[i];
+        let label = self.packets[item.slot as usize].as_ref().and_then(|inside| inside.packet.label());
+        if let (Some(label), Some((position, runs))) = (label, &mut self.counted)
+            && *position == placed.position
+        {
+            runs.note(label);
+        }
+        placed.stage.stage_mut().on_labelled(at, item, label, &mut self.exits)
+    }
+
+    /// Stage `i` drops `item`.
+    fn lose(&mut self, at: Instant, item: StagePacket, i: usize, why: DropReason) {
+        if let Some(inside) = self.take(item.slot) {
+            self.note_drop(at, &inside, i);
+            self.lost.push_back(Lost { packet: inside.packet, stage: self.stages[i].position, why });
+        }
     }
 
     /// The router at stage `i` has dropped a packet.
@@ -329,15 +319,18 @@ impl<P: Packet> Pipe<P> {
         // Copies are made before anything happens to the originals in later stages.
         for (_, exit) in exits.iter_mut().filter(|(_, exit)| exit.copy) {
             if let Some(original) = &self.packets[exit.item.slot as usize] {
-                let copy = Inside { packet: original.packet.copy(), damaged_by: original.damaged_by };
-                exit.item.slot = self.store(copy);
+                let mut copy = Inside { packet: original.packet.copy(), ..*original };
+                let slot = self.free_slot();
+                copy.item.slot = slot;
+                exit.item.slot = slot;
+                self.packets[slot as usize] = Some(copy);
             }
         }
         for (at, exit) in exits.drain(..) {
             if let (Some(bit), Some(inside)) = (exit.flip, &mut self.packets[exit.item.slot as usize])
                 && !inside.packet.flip(bit)
             {
-                inside.damaged_by = Some(i as u32);
+                inside.damaged_by = Some(self.stages[i].position as u32);
             }
             self.walk(at, exit.item, i + 1);
         }
@@ -345,74 +338,66 @@ impl<P: Packet> Pipe<P> {
     }
 
     /// Processes all events up to `now`, each at its own time. Timers come before simultaneous packets.
+    #[inline(never)]
     fn advance(&mut self, now: Instant) {
         loop {
-            let pause = self.pauses.peek().map_or(Instant::NEVER, |Reverse(pending)| pending.at);
             match self.next_timer() {
-                Some((at, i)) if at <= pause && at <= now => {
-                    self.stages[i].stage.on_timer(at, &mut self.exits);
+                Some((at, i)) if at <= self.pauses.next_at() && at <= now => {
+                    self.stages[i].stage.stage_mut().on_timer(at, &mut self.exits);
                     self.walk_exits(i);
                 }
-                _ if pause <= now => {
-                    let Some(Reverse(pending)) = self.pauses.pop() else { return };
-                    self.pass(pending.at, pending.item, pending.at_stage);
+                _ => {
+                    let Some(first) = self.pauses.due(now) else { return };
+                    self.pauses.pop();
+                    if let Some(inside) = &self.packets[first.slot as usize] {
+                        self.pass(first.at, inside.item, first.stage as usize);
+                    }
                 }
-                _ => return,
             }
         }
     }
 
     /// The next timer of a stage: its time and the stage.
+    #[inline]
     fn next_timer(&self) -> Option<(Instant, usize)> {
-        if !self.timed {
-            return None;
-        }
-        let deadlines = self.stages.iter().zip(0..).map(|(placed, i)| (placed.stage.deadline(), i));
+        if self.timed { self.next_of_timers() } else { None }
+    }
+
+    fn next_of_timers(&self) -> Option<(Instant, usize)> {
+        let deadlines = self.stages.iter().zip(0..).map(|(placed, i)| (placed.stage.stage().deadline(), i));
         deadlines.filter(|(at, _)| at.is_set()).min()
     }
 
-    /// `item` waits for `at`: to enter a stage, or, after the last one, to be delivered.
-    fn enqueue(&mut self, at: Instant, item: StagePacket, at_stage: usize) {
-        self.serial += 1;
-        let serial = self.serial;
-        if at_stage < self.stages.len() {
-            self.pauses.push(Reverse(Pending { at, serial, item, at_stage }));
-        } else if self.lane.back().is_some_and(|last| last.at > at) {
-            self.later.push(Reverse(Pending { at, serial, item, at_stage }));
-        } else if let Some(inside) = self.take(item) {
-            self.lane.push_back(Delivery { at, serial, inside });
+    /// The time and slot of the next packet that comes out at or before `now`. Corrupted packets before it are lost.
+    #[inline]
+    fn first_out(&mut self, now: Instant) -> Option<(Instant, u32)> {
+        if self.timed || self.pauses.next_at() <= now {
+            self.advance(now);
+        }
+        loop {
+            let first = self.deliveries.due(now)?;
+            let inside = self.packets[first.slot as usize].as_ref()?;
+            let Some(stage) = inside.damaged_by else { return Some((first.at, first.slot)) };
+            self.deliveries.pop();
+            if let Some(Inside { packet, .. }) = self.take(first.slot) {
+                self.lost.push_back(Lost { packet, stage: stage as usize, why: DropReason::Checksum });
+            }
         }
     }
 
-    /// Removes the next packet to come out, if that is at or before `now`.
-    fn earliest(&mut self, now: Instant) -> Option<(Instant, Inside<P>)> {
-        let lane = self.lane.front().map(|delivery| (delivery.at, delivery.serial));
-        let later = self.later.peek().map(|Reverse(pending)| (pending.at, pending.serial));
-        if let Some((at, _)) = lane
-            && later.is_none_or(|later| lane < Some(later))
-        {
-            let delivery = self.lane.pop_front_if(|_| at <= now)?;
-            return Some((at, delivery.inside));
-        }
-        if later.is_none_or(|(at, _)| at > now) {
-            return None;
-        }
-        let Reverse(pending) = self.later.pop()?;
-        self.take(pending.item).map(|inside| (pending.at, inside))
+    /// A slot without a packet.
+    #[inline]
+    fn free_slot(&mut self) -> u32 {
+        self.free.pop().unwrap_or_else(|| {
+            self.packets.push(None);
+            (self.packets.len() - 1) as u32
+        })
     }
 
-    fn store(&mut self, inside: Inside<P>) -> u32 {
-        if let Some(slot) = self.free.pop() {
-            self.packets[slot as usize] = Some(inside);
-            return slot;
-        }
-        self.packets.push(Some(inside));
-        (self.packets.len() - 1) as u32
-    }
-
-    fn take(&mut self, item: StagePacket) -> Option<Inside<P>> {
-        self.free.push(item.slot);
-        self.packets[item.slot as usize].take()
+    #[inline]
+    fn take(&mut self, slot: u32) -> Option<Inside<P>> {
+        self.free.push(slot);
+        self.packets[slot as usize].take()
     }
 }
 

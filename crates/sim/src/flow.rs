@@ -25,8 +25,6 @@ pub(crate) struct Flow {
     pub(crate) client: u32,
     /// The sender of data, then the receiver.
     pub(crate) ends: PerRole<Connection>,
-    /// When each end's next timer is in the simulation's queue.
-    pub(crate) scheduled: PerRole<Instant>,
     pub(crate) application: Application,
     /// Its transactions are complete and an end has closed; this has been handled.
     pub(crate) done: bool,
@@ -84,7 +82,6 @@ impl Flow {
             oracle: ends.sender.needs_loss_reports().then(Box::default),
             liar: spec.lie.map(|lie| Box::new(MisbehavingReceiver::new(lie, ids.seed, ids.id))),
             ends,
-            scheduled: PerRole { sender: Instant::NEVER, receiver: Instant::NEVER },
             application,
             done: false,
             truth: Truth::default(),
@@ -142,15 +139,17 @@ impl Flow {
     }
 
     /// The segments that are sent instead of `segment` of `end`: only a misbehaving receiver changes it.
-    pub(crate) fn tamper(&mut self, now: Instant, end: Role, segment: &Segment, out: &mut Vec<Segment>) {
+    pub(crate) fn tamper(&mut self, now: Instant, end: Role, segment: &Segment) -> Vec<Segment> {
+        let mut sent = Vec::new();
         match &mut self.liar {
             Some(liar) if end == Role::Receiver => {
                 let info = self.ends.sender.info(now);
                 let in_flight = info.flight_size.0 / info.smss.0;
-                liar.on_departure(segment, self.ends.sender.snd_nxt(), in_flight as u32, out);
+                liar.on_departure(segment, self.ends.sender.snd_nxt(), in_flight as u32, &mut sent);
             }
-            _ => out.push(*segment),
+            _ => sent.push(*segment),
         }
+        sent
     }
 
     /// True if its receiver misbehaves.
@@ -252,6 +251,11 @@ impl Flow {
     /// True if `end` has aborted before the other end had all data.
     pub(crate) fn has_failed(&self, end: Role) -> bool {
         !self.application.is_over() && self.ends[end].state() == State::Closed
+    }
+
+    /// False if an event at `end` has certainly not ended anything, which is nearly always so.
+    pub(crate) fn may_be_over(&self, end: Role) -> bool {
+        self.application.is_over() || self.ends[end].state() == State::Closed
     }
 
     /// True if neither end has anything more to send.

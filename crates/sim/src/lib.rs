@@ -41,6 +41,7 @@ mod schema;
 mod shown;
 mod simulation;
 mod tally;
+mod timers;
 mod trace;
 mod transactions;
 mod waits;

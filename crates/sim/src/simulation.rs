@@ -1,7 +1,5 @@
 //! The event loop: always processes the earliest timer or delivery next.
 
-use std::cmp::Reverse;
-use std::collections::BinaryHeap;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use reknit_path::{Direction, Pipe, Profile};
@@ -16,6 +14,7 @@ use crate::flow::{Flow, FlowIds};
 use crate::result::RunResult;
 use crate::roles::{PerRole, Role};
 use crate::scenario::Scenario;
+use crate::timers::{Timer, Timers};
 use crate::trace::{Datagram, EndSnapshot, NoTracer, TraceEvent, Tracer, Transmission};
 use crate::transactions::TransactionStats;
 
@@ -50,21 +49,6 @@ pub fn run_unless<T: Tracer>(scenario: &Scenario, tracer: T, stop: &AtomicBool) 
     Ok(simulation.finish())
 }
 
-/// The purpose of a timer of the simulation. Simultaneous timers are ordered by variant, then by number.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-enum Timer {
-    /// The warm-up is over.
-    Warm,
-    /// A client's next transaction begins.
-    Begin(u32),
-    /// A sender with an oracle in this slot is told about a loss. The connection may have ended.
-    Tell(u32),
-    /// An end of the connection in this slot has a deadline. The connection may have ended.
-    Wake(u32, Role),
-    /// The time series.
-    Sample,
-}
-
 struct Simulation<T> {
     now: Instant,
     /// The end of the warm-up.
@@ -80,8 +64,7 @@ struct Simulation<T> {
     connections: u32,
     forward: Pipe<Datagram>,
     reverse: Pipe<Datagram>,
-    /// A timer that is postponed stays in the queue until its earlier time, so postponing it costs nothing.
-    timers: BinaryHeap<Reverse<(Instant, Timer)>>,
+    timers: Timers,
     sample_every: Option<Duration>,
     unfinished: usize,
     /// What the hosts at both ends of the path, which are the same for all flows, remember of finished connections.
@@ -104,16 +87,16 @@ impl<T: Tracer> Simulation<T> {
         let mut configs = Vec::new();
         let client = |(i, spec)| Client::new(scenario, spec, i, &mut configs);
         let clients: Vec<Client> = (0..).zip(&scenario.flows).map(client).collect();
-        let mut timers = BinaryHeap::new();
+        let mut timers = Timers::new();
         for (i, client) in (0..).zip(&clients) {
-            timers.push(Reverse((client.spec.start, Timer::Begin(i))));
+            timers.set(client.spec.start, Timer::Begin(i));
         }
         if let Some(interval) = scenario.sample_every {
-            timers.push(Reverse((Instant::ZERO + interval, Timer::Sample)));
+            timers.set(Instant::ZERO + interval, Timer::Sample);
         }
         let warm = Instant::ZERO + scenario.warm_up;
         if warm > Instant::ZERO {
-            timers.push(Reverse((warm, Timer::Warm)));
+            timers.set(warm, Timer::Warm);
         }
         let mut forward = Pipe::new(&scenario.profile, Direction::Forward, scenario.seed, scenario.phases);
         let reverse = Pipe::new(&scenario.profile, Direction::Reverse, scenario.seed, scenario.phases);
@@ -150,7 +133,7 @@ impl<T: Tracer> Simulation<T> {
 
     /// Processes the next event; false if there is none before the end of the run.
     fn step(&mut self) -> bool {
-        let timer = self.timers.peek().map_or(Instant::NEVER, |Reverse((at, _))| *at);
+        let timer = self.timers.next_at();
         let forward = self.forward.next_at();
         let reverse = self.reverse.next_at();
         let next = timer.min(forward).min(reverse);
@@ -192,26 +175,34 @@ impl<T: Tracer> Simulation<T> {
 
     /// Delivers everything that `from` sent and that arrives now.
     fn deliver(&mut self, from: Role) {
+        let to = from.other();
         loop {
             let pipe = match from {
                 Role::Sender => &mut self.forward,
                 Role::Receiver => &mut self.reverse,
             };
-            let Some((_, datagram)) = pipe.pop(self.now) else { break };
-            self.tracer.on_packet(self.now, TraceEvent::Delivered, &datagram);
-            let Some(flow) = addressee(&mut self.flows, &datagram) else { continue };
+            // The packet is read in the pipe: copying it costs more time than reading it.
+            let Some((_, datagram)) = pipe.peek(self.now) else { break };
+            let slot = datagram.slot;
+            self.tracer.on_packet(self.now, TraceEvent::Delivered, datagram);
+            let Some(flow) = addressee(&mut self.flows, datagram) else {
+                pipe.pop(self.now);
+                continue;
+            };
             let tally = &mut self.clients[flow.client as usize].tally;
-            if flow.deliver(self.now, &datagram, tally) {
-                self.complete(datagram.slot);
+            let complete = flow.deliver(self.now, datagram, tally);
+            pipe.pop(self.now);
+            if complete {
+                self.complete(slot);
             }
-            self.collect(datagram.slot, from.other());
-            self.settle(datagram.slot, from.other());
+            self.collect(slot, to);
+            self.settle(slot, to);
         }
         self.collect_lost();
     }
 
     fn fire(&mut self) {
-        let Some(Reverse((_, timer))) = self.timers.pop() else { return };
+        let Some(timer) = self.timers.pop() else { return };
         match timer {
             Timer::Warm => self.end_warm_up(),
             Timer::Begin(client) => self.begin(client),
@@ -224,7 +215,7 @@ impl<T: Tracer> Simulation<T> {
                     }
                 }
                 if let Some(interval) = self.sample_every {
-                    self.timers.push(Reverse((self.now + interval, Timer::Sample)));
+                    self.timers.set(self.now + interval, Timer::Sample);
                 }
             }
         }
@@ -275,6 +266,7 @@ impl<T: Tracer> Simulation<T> {
         flow.recall(self.now, &self.memories);
         client.slot = Some(slot);
         self.connections += 1;
+        self.timers.open(slot);
         self.flows[slot as usize] = Some(flow);
         slot
     }
@@ -287,13 +279,13 @@ impl<T: Tracer> Simulation<T> {
         self.transactions[client.spec.group as usize].note(&transaction);
         self.tracer.on_transaction(&transaction);
         if !client.is_finished() {
-            self.timers.push(Reverse((self.now + client.think(), Timer::Begin(flow.client))));
+            self.timers.set(self.now + client.think(), Timer::Begin(flow.client));
         }
     }
 
     /// Handles the state of the connection in `slot`, after an event at its `end`.
     fn settle(&mut self, slot: u32, end: Role) {
-        let Some(flow) = &mut self.flows[slot as usize] else { return };
+        let Some(flow) = self.flows[slot as usize].as_mut().filter(|flow| flow.may_be_over(end)) else { return };
         let client = &mut self.clients[flow.client as usize];
         if !flow.done && flow.is_done() {
             flow.done = true;
@@ -306,7 +298,7 @@ impl<T: Tracer> Simulation<T> {
         if failed && flow.application.is_busy() {
             client.fail();
             self.transactions[client.spec.group as usize].note_failure();
-            self.timers.push(Reverse((self.now + client.think(), Timer::Begin(flow.client))));
+            self.timers.set(self.now + client.think(), Timer::Begin(flow.client));
         }
         if failed || flow.is_over() {
             client.absorb(self.now, flow);
@@ -317,10 +309,6 @@ impl<T: Tracer> Simulation<T> {
 
     fn wake(&mut self, slot: u32, end: Role) {
         let Some(flow) = &mut self.flows[slot as usize] else { return };
-        if flow.scheduled[end] != self.now {
-            return; // replaced by an earlier one
-        }
-        flow.scheduled[end] = Instant::NEVER;
         flow.on_timer(self.now, end, &mut self.clients[flow.client as usize].tally);
         self.collect(slot, end);
         self.settle(slot, end);
@@ -341,33 +329,23 @@ impl<T: Tracer> Simulation<T> {
             Role::Sender => &mut self.forward,
             Role::Receiver => &mut self.reverse,
         };
-        let mut send = |flow: &Flow, segment: Segment| {
-            let transmission = if self.labels { carried(&flow.ends[end], &segment) } else { None };
-            let (serial, flow) = (self.packets, flow.id);
-            let datagram = Datagram { segment, flow, from: end, copy: false, serial, transmission, slot };
-            self.tracer.on_packet(self.now, TraceEvent::Sent, &datagram);
-            self.packets += 1;
-            pipe.push(self.now, datagram);
-        };
         loop {
-            match flow.ends[end].poll(self.now) {
-                Output::Send(segment) if flow.has_liar() => {
-                    let mut lies = Vec::new();
-                    flow.tamper(self.now, end, &segment, &mut lies);
-                    for lie in &lies {
-                        send(flow, *lie);
-                    }
-                }
-                Output::Send(segment) => send(flow, segment),
+            let segment = match flow.ends[end].poll(self.now) {
+                Output::Send(segment) => segment,
                 Output::WakeAt(at) => {
-                    let scheduled = &mut flow.scheduled[end];
-                    if at < *scheduled {
-                        *scheduled = at;
-                        self.timers.push(Reverse((at, Timer::Wake(slot, end))));
-                    }
+                    self.timers.wake(at, slot, end);
                     break;
                 }
                 Output::Idle => break,
+            };
+            let lies = flow.has_liar().then(|| flow.tamper(self.now, end, &segment));
+            for segment in lies.as_deref().unwrap_or(std::slice::from_ref(&segment)) {
+                let transmission = if self.labels { carried(&flow.ends[end], segment) } else { None };
+                let (serial, flow) = (self.packets, flow.id);
+                let datagram = Datagram { segment: *segment, flow, from: end, copy: false, serial, transmission, slot };
+                self.tracer.on_packet(self.now, TraceEvent::Sent, &datagram);
+                self.packets += 1;
+                pipe.push(self.now, datagram);
             }
         }
         if T::WATCHES {
@@ -378,13 +356,19 @@ impl<T: Tracer> Simulation<T> {
     }
 
     fn collect_lost(&mut self) {
+        if self.forward.has_lost() || self.reverse.has_lost() {
+            self.report_lost();
+        }
+    }
+
+    fn report_lost(&mut self) {
         for pipe in [&mut self.forward, &mut self.reverse] {
             while let Some(lost) = pipe.pop_lost() {
                 self.tracer.on_packet(self.now, TraceEvent::Lost, &lost.packet);
                 if let Some(flow) = addressee(&mut self.flows, &lost.packet) {
                     let tally = &mut self.clients[flow.client as usize].tally;
                     if let Some(at) = flow.on_lost(self.now, &lost.packet, lost.why, tally) {
-                        self.timers.push(Reverse((at, Timer::Tell(lost.packet.slot))));
+                        self.timers.set(at, Timer::Tell(lost.packet.slot));
                     }
                 }
             }

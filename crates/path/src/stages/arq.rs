@@ -38,8 +38,10 @@ impl fmt::Display for Arq {
 }
 
 impl Parameters for Arq {
-    fn build(&self, id: StreamId) -> Box<dyn Stage> {
-        Box::new(Persistent { spec: self.clone(), failures: id.stream(0), last: Instant::ZERO })
+    type Running = Persistent;
+
+    fn build(&self, id: StreamId) -> Persistent {
+        Persistent { spec: self.clone(), failures: id.stream(0), last: Instant::ZERO }
     }
 
     /// Only the losses remain.
@@ -51,7 +53,7 @@ impl Parameters for Arq {
 }
 
 #[derive(Debug)]
-struct Persistent {
+pub(crate) struct Persistent {
     spec: Arq,
     failures: Stream,
     /// When the last packet was delivered.

@@ -26,8 +26,14 @@ impl fmt::Display for Corruption {
 }
 
 impl Parameters for Corruption {
-    fn build(&self, id: StreamId) -> Box<dyn Stage> {
-        Box::new(Corrupting { spec: self.clone(), selection: id.stream(0), bits: id.stream(1) })
+    type Running = Corrupting;
+
+    fn build(&self, id: StreamId) -> Corrupting {
+        Corrupting { spec: self.clone(), selection: id.stream(0), bits: id.stream(1) }
+    }
+
+    fn is_idle(&self) -> bool {
+        self.probability == Share::ZERO
     }
 
     fn in_order(&self) -> Option<Spec> {
@@ -36,7 +42,7 @@ impl Parameters for Corruption {
 }
 
 #[derive(Debug)]
-struct Corrupting {
+pub(crate) struct Corrupting {
     spec: Corruption,
     selection: Stream,
     bits: Stream,

@@ -31,8 +31,14 @@ impl fmt::Display for Delay {
 }
 
 impl Parameters for Delay {
-    fn build(&self, id: StreamId) -> Box<dyn Stage> {
-        Box::new(Delayed { spec: self.clone(), selection: id.stream(0), length: id.stream(1), held_up: 0 })
+    type Running = Delayed;
+
+    fn build(&self, id: StreamId) -> Delayed {
+        Delayed { spec: self.clone(), selection: id.stream(0), length: id.stream(1), held_up: 0 }
+    }
+
+    fn is_idle(&self) -> bool {
+        self.probability == Share::ZERO
     }
 
     fn in_order(&self) -> Option<Spec> {
@@ -41,7 +47,7 @@ impl Parameters for Delay {
 }
 
 #[derive(Debug)]
-struct Delayed {
+pub(crate) struct Delayed {
     spec: Delay,
     selection: Stream,
     length: Stream,

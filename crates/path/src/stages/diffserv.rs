@@ -52,15 +52,17 @@ impl fmt::Display for DiffServ {
 }
 
 impl Parameters for DiffServ {
+    type Running = Marking;
+
     fn checked(self) -> Result<DiffServ, KeyError> {
         positive(self.rate, "rate")?;
         positive(self.profile, "profile")?;
         Ok(self)
     }
 
-    fn build(&self, id: StreamId) -> Box<dyn Stage> {
+    fn build(&self, id: StreamId) -> Marking {
         let link = |queue| Link { rate: Some(self.rate), queue, ..Link::default() };
-        Box::new(Marking {
+        Marking {
             tokens: (FULL * u64::from(self.depth)).0 as f64,
             spec: self.clone(),
             refilled: Instant::ZERO,
@@ -68,7 +70,7 @@ impl Parameters for DiffServ {
             best_effort: Server::new(&link(self.queue)),
             others: id.stream(0),
             next_other: Instant::ZERO,
-        })
+        }
     }
 
     fn in_order(&self) -> Option<Spec> {
@@ -81,7 +83,7 @@ impl Parameters for DiffServ {
 }
 
 #[derive(Debug)]
-struct Marking {
+pub(crate) struct Marking {
     spec: DiffServ,
     /// Bytes.
     tokens: f64,

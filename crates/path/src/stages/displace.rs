@@ -41,6 +41,8 @@ impl fmt::Display for Displace {
 }
 
 impl Parameters for Displace {
+    type Running = Displaced;
+
     fn checked(self) -> Result<Displace, KeyError> {
         if self.positions == 0 {
             return Err(KeyError::new("positions", "must be at least 1"));
@@ -53,14 +55,14 @@ impl Parameters for Displace {
         }
     }
 
-    fn build(&self, id: StreamId) -> Box<dyn Stage> {
-        Box::new(Displaced {
+    fn build(&self, id: StreamId) -> Displaced {
+        Displaced {
             spec: self.clone(),
             selection: id.stream(0),
             seen: id.position(self.every.unwrap_or(1)),
             held: VecDeque::new(),
             delayed: 0,
-        })
+        }
     }
 
     fn in_order(&self) -> Option<Spec> {
@@ -77,7 +79,7 @@ struct Held {
 }
 
 #[derive(Debug)]
-struct Displaced {
+pub(crate) struct Displaced {
     spec: Displace,
     selection: Stream,
     seen: u32,

@@ -30,8 +30,14 @@ impl fmt::Display for Duplicate {
 }
 
 impl Parameters for Duplicate {
-    fn build(&self, id: StreamId) -> Box<dyn Stage> {
-        Box::new(Duplicated { spec: self.clone(), selection: id.stream(0), length: id.stream(1) })
+    type Running = Duplicated;
+
+    fn build(&self, id: StreamId) -> Duplicated {
+        Duplicated { spec: self.clone(), selection: id.stream(0), length: id.stream(1) }
+    }
+
+    fn is_idle(&self) -> bool {
+        self.probability == Share::ZERO && self.extra == at_once()
     }
 
     fn in_order(&self) -> Option<Spec> {
@@ -40,7 +46,7 @@ impl Parameters for Duplicate {
 }
 
 #[derive(Debug)]
-struct Duplicated {
+pub(crate) struct Duplicated {
     spec: Duplicate,
     selection: Stream,
     length: Stream,

@@ -46,6 +46,8 @@ impl fmt::Display for Engines {
 }
 
 impl Parameters for Engines {
+    type Running = Pool;
+
     fn checked(self) -> Result<Engines, KeyError> {
         match self.engines {
             1..=1024 => Ok(self),
@@ -53,13 +55,13 @@ impl Parameters for Engines {
         }
     }
 
-    fn build(&self, id: StreamId) -> Box<dyn Stage> {
-        Box::new(Pool {
+    fn build(&self, id: StreamId) -> Pool {
+        Pool {
             free_at: vec![Instant::ZERO; self.engines as usize],
             spec: self.clone(),
             selection: id.stream(0),
             times: id.stream(1),
-        })
+        }
     }
 
     /// A single engine with the speed of all together would reorder nothing and add almost no delay.
@@ -69,7 +71,7 @@ impl Parameters for Engines {
 }
 
 #[derive(Debug)]
-struct Pool {
+pub(crate) struct Pool {
     spec: Engines,
     selection: Stream,
     times: Stream,

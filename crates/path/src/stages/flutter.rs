@@ -32,18 +32,20 @@ impl fmt::Display for Flutter {
 }
 
 impl Parameters for Flutter {
+    type Running = Fluttering;
+
     fn checked(self) -> Result<Flutter, KeyError> {
         periods(&[&self.interval], "interval")?;
         Ok(self)
     }
 
-    fn build(&self, id: StreamId) -> Box<dyn Stage> {
+    fn build(&self, id: StreamId) -> Fluttering {
         let mut changes = id.stream(0);
         let next_change = Instant::ZERO + id.first_interval(&self.interval, &mut changes).max(Duration::from_nanos(1));
         let (spec, delays) = (self.clone(), id.stream(1));
         let mut route = Fluttering { spec, changes, delays, next_change, delay: Duration::ZERO };
         route.delay = route.draw();
-        Box::new(route)
+        route
     }
 
     fn in_order(&self) -> Option<Spec> {
@@ -52,7 +54,7 @@ impl Parameters for Flutter {
 }
 
 #[derive(Debug)]
-struct Fluttering {
+pub(crate) struct Fluttering {
     spec: Flutter,
     changes: Stream,
     delays: Stream,

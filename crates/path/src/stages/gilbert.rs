@@ -39,8 +39,14 @@ impl fmt::Display for Gilbert {
 }
 
 impl Parameters for Gilbert {
-    fn build(&self, id: StreamId) -> Box<dyn Stage> {
-        Box::new(Bursty { spec: self.clone(), steps: id.stream(0), losses: id.stream(1), bad: false })
+    type Running = Bursty;
+
+    fn build(&self, id: StreamId) -> Bursty {
+        Bursty { spec: self.clone(), steps: id.stream(0), losses: id.stream(1), bad: false }
+    }
+
+    fn is_idle(&self) -> bool {
+        self.loss_good == Share::ZERO && (self.loss_bad == Share::ZERO || self.to_bad == Share::ZERO)
     }
 
     fn in_order(&self) -> Option<Spec> {
@@ -49,7 +55,7 @@ impl Parameters for Gilbert {
 }
 
 #[derive(Debug)]
-struct Bursty {
+pub(crate) struct Bursty {
     spec: Gilbert,
     steps: Stream,
     losses: Stream,

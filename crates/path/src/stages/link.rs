@@ -71,6 +71,8 @@ impl fmt::Display for Link {
 }
 
 impl Parameters for Link {
+    type Running = Serving;
+
     fn checked(self) -> Result<Link, KeyError> {
         positive(self.rate, "rate")?;
         match &self.red {
@@ -85,14 +87,19 @@ impl Parameters for Link {
         }
     }
 
-    fn build(&self, id: StreamId) -> Box<dyn Stage> {
+    fn build(&self, id: StreamId) -> Serving {
         let server = Server::new(self);
         match &self.red {
-            None => Box::new(server),
+            None => Serving::DropTail(server),
             Some(red) => {
-                Box::new(Managed { server, red: red.clone(), chance: id.stream(0), average: 0.0, since_drop: 0 })
+                let red = red.clone();
+                Serving::Red(Managed { server, red, chance: id.stream(0), average: 0.0, since_drop: 0 })
             }
         }
+    }
+
+    fn is_idle(&self) -> bool {
+        self.rate.is_none() && self.delay.is_zero()
     }
 
     fn in_order(&self) -> Option<Spec> {
@@ -140,6 +147,7 @@ impl Server {
     ///
     /// # Errors
     /// [`DropReason::QueueFull`] if it does not fit the queue.
+    #[inline]
     pub fn pass(&mut self, at: Instant, size: Bytes) -> Result<Instant, DropReason> {
         let Some(rate) = self.rate else { return Ok(at + self.delay) };
         if self.last.0 != size {
@@ -153,6 +161,7 @@ impl Server {
     ///
     /// # Errors
     /// [`DropReason::QueueFull`] if it does not fit the queue.
+    #[inline]
     pub(super) fn pass_served(
         &mut self,
         at: Instant,
@@ -201,9 +210,23 @@ impl Server {
     }
 }
 
-impl Stage for Server {
+/// A link in operation, by what its queue drops.
+#[derive(Debug)]
+pub(crate) enum Serving {
+    /// What does not fit the queue.
+    DropTail(Server),
+    /// Packets at random, earlier.
+    Red(Managed),
+}
+
+impl Stage for Serving {
+    #[inline]
     fn on_packet(&mut self, at: Instant, item: StagePacket, _exits: &mut Departures) -> StageOutcome {
-        match self.pass(at, item.size) {
+        let passed = match self {
+            Serving::DropTail(server) => server.pass(at, item.size),
+            Serving::Red(managed) => managed.pass(at, item.size),
+        };
+        match passed {
             Ok(exit) => StageOutcome::Departure(exit),
             Err(drop) => StageOutcome::Drop(drop),
         }
@@ -212,7 +235,7 @@ impl Stage for Server {
 
 /// A link with a RED queue.
 #[derive(Debug)]
-struct Managed {
+pub(crate) struct Managed {
     server: Server,
     red: Red,
     chance: Stream,
@@ -223,6 +246,11 @@ struct Managed {
 }
 
 impl Managed {
+    fn pass(&mut self, at: Instant, size: Bytes) -> Result<Instant, DropReason> {
+        self.update_average(at, size);
+        if self.drops() { Err(DropReason::Early) } else { self.server.pass(at, size) }
+    }
+
     /// While the link is idle, the average decays as if small packets had passed.
     fn update_average(&mut self, at: Instant, size: Bytes) {
         let free_at = self.server.free_at();
@@ -248,13 +276,6 @@ impl Managed {
         let hit = self.average >= self.red.max || spread <= 0.0 || self.chance.chance(base / spread);
         self.since_drop = if hit { 0 } else { self.since_drop + 1 };
         hit
-    }
-}
-
-impl Stage for Managed {
-    fn on_packet(&mut self, at: Instant, item: StagePacket, exits: &mut Departures) -> StageOutcome {
-        self.update_average(at, item.size);
-        if self.drops() { StageOutcome::Drop(DropReason::Early) } else { self.server.on_packet(at, item, exits) }
     }
 }
 

@@ -30,6 +30,8 @@ impl fmt::Display for Loss {
 }
 
 impl Parameters for Loss {
+    type Running = Lossy;
+
     fn checked(mut self) -> Result<Loss, KeyError> {
         if self.packets.contains(&0) {
             return Err(KeyError::new("packets", "packets are counted from 1"));
@@ -38,8 +40,12 @@ impl Parameters for Loss {
         Ok(self)
     }
 
-    fn build(&self, id: StreamId) -> Box<dyn Stage> {
-        Box::new(Lossy { spec: self.clone(), chance: id.stream(0), seen: 0, scripted: 0 })
+    fn build(&self, id: StreamId) -> Lossy {
+        Lossy { spec: self.clone(), chance: id.stream(0), seen: 0, scripted: 0 }
+    }
+
+    fn is_idle(&self) -> bool {
+        self.probability == Share::ZERO && self.packets.is_empty()
     }
 
     fn in_order(&self) -> Option<Spec> {
@@ -48,7 +54,7 @@ impl Parameters for Loss {
 }
 
 #[derive(Debug)]
-struct Lossy {
+pub(crate) struct Lossy {
     spec: Loss,
     chance: Stream,
     seen: u64,

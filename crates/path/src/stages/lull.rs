@@ -40,22 +40,24 @@ impl fmt::Display for Lull {
 }
 
 impl Parameters for Lull {
+    type Running = Pausing;
+
     fn checked(self) -> Result<Lull, KeyError> {
         periods(&[&self.interval, &self.pause], "interval")?;
         Ok(self)
     }
 
-    fn build(&self, id: StreamId) -> Box<dyn Stage> {
+    fn build(&self, id: StreamId) -> Pausing {
         let mut times = id.stream(0);
         let next = Instant::ZERO + id.first_interval(&self.interval, &mut times);
-        Box::new(Pausing {
+        Pausing {
             spec: self.clone(),
             times,
             next,
             until: Instant::ZERO,
             backlog: VecDeque::new(),
             release: Instant::NEVER,
-        })
+        }
     }
 
     fn in_order(&self) -> Option<Spec> {
@@ -64,7 +66,7 @@ impl Parameters for Lull {
 }
 
 #[derive(Debug)]
-struct Pausing {
+pub(crate) struct Pausing {
     spec: Lull,
     times: Stream,
     /// When the next pause begins, and when the latest one ends.

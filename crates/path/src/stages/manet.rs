@@ -45,6 +45,8 @@ impl fmt::Display for Manet {
 }
 
 impl Parameters for Manet {
+    type Running = Roaming;
+
     fn checked(self) -> Result<Manet, KeyError> {
         if self.min_hops == 0 || self.min_hops > self.max_hops || self.max_hops > 64 {
             return Err(KeyError::new("min_hops", "must be at least 1 and at most `max_hops`, which is at most 64"));
@@ -53,8 +55,8 @@ impl Parameters for Manet {
         Ok(self)
     }
 
-    fn build(&self, id: StreamId) -> Box<dyn Stage> {
-        Box::new(Roaming {
+    fn build(&self, id: StreamId) -> Roaming {
+        Roaming {
             hops: u32::midpoint(self.min_hops, self.max_hops),
             spec: self.clone(),
             steps: id.stream(0),
@@ -63,7 +65,7 @@ impl Parameters for Manet {
             delay: Duration::ZERO,
             route_until: Instant::ZERO,
             outage_until: Instant::ZERO,
-        })
+        }
     }
 
     fn in_order(&self) -> Option<Spec> {
@@ -73,7 +75,7 @@ impl Parameters for Manet {
 }
 
 #[derive(Debug)]
-struct Roaming {
+pub(crate) struct Roaming {
     spec: Manet,
     steps: Stream,
     delays: Stream,

@@ -193,14 +193,22 @@ pub trait Stage: Debug + Send {
 }
 
 /// The parameters of a stage. `Display` describes the stage.
-trait Parameters: fmt::Display + Sized {
+pub(crate) trait Parameters: fmt::Display + Sized {
+    /// The stage in operation.
+    type Running: Stage;
+
     /// Checks what the types cannot.
     fn checked(self) -> Result<Self, KeyError> {
         Ok(self)
     }
 
     /// Builds the stage.
-    fn build(&self, id: StreamId) -> Box<dyn Stage>;
+    fn build(&self, id: StreamId) -> Self::Running;
+
+    /// True if packets always pass as if the stage were not there, so that a pipe does not need it.
+    fn is_idle(&self) -> bool {
+        false
+    }
 
     /// The stage without reordering and random delays; None if nothing remains.
     fn in_order(&self) -> Option<Spec>;
@@ -249,9 +257,16 @@ macro_rules! stages {
             }
 
             /// Builds the stage.
-            pub fn build(&self, id: StreamId) -> Box<dyn Stage> {
+            pub(crate) fn build(&self, id: StreamId) -> Running {
                 match self {
-                    $(Spec::$name(stage) => stage.build(id),)*
+                    $(Spec::$name(stage) => Running::$name(stage.build(id)),)*
+                }
+            }
+
+            /// True if packets always pass as if the stage were not there.
+            pub(crate) fn is_idle(&self) -> bool {
+                match self {
+                    $(Spec::$name(stage) => stage.is_idle(),)*
                 }
             }
 
@@ -269,7 +284,48 @@ macro_rules! stages {
                 }
             }
         }
+
+        /// A stage in operation. The list is closed, so packets pass stages without virtual calls.
+        #[derive(Debug)]
+        #[expect(clippy::large_enum_variant, reason = "a pipe has few stages, and each packet passes all of them")]
+        pub(crate) enum Running {
+            $($name(<$name as Parameters>::Running),)*
+        }
+
+        impl Running {
+            /// [`Stage::on_packet`].
+            fn on_packet_of_any(&mut self, at: Instant, item: StagePacket, exits: &mut Departures) -> StageOutcome {
+                match self {
+                    $(Running::$name(stage) => stage.on_packet(at, item, exits),)*
+                }
+            }
+
+            /// The stage, for what does not happen to every packet.
+            pub(crate) fn stage(&self) -> &dyn Stage {
+                match self {
+                    $(Running::$name(stage) => stage,)*
+                }
+            }
+
+            /// The stage, to change it.
+            pub(crate) fn stage_mut(&mut self) -> &mut dyn Stage {
+                match self {
+                    $(Running::$name(stage) => stage,)*
+                }
+            }
+        }
     };
+}
+
+impl Running {
+    /// [`Stage::on_packet`]. Most stages are links, so there is no call for these.
+    #[inline]
+    pub(crate) fn on_packet(&mut self, at: Instant, item: StagePacket, exits: &mut Departures) -> StageOutcome {
+        match self {
+            Running::Link(link) => link.on_packet(at, item, exits),
+            _ => self.on_packet_of_any(at, item, exits),
+        }
+    }
 }
 
 /// Reads a stage's table, without its `kind` and `name`.

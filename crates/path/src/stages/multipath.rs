@@ -118,6 +118,8 @@ impl Multipath {
 }
 
 impl Parameters for Multipath {
+    type Running = Parallel;
+
     fn checked(self) -> Result<Multipath, KeyError> {
         if self.paths.is_empty() {
             return Err(KeyError::new("paths", "there must be at least one path"));
@@ -136,7 +138,7 @@ impl Parameters for Multipath {
         Some(Spec::Multipath(Multipath { paths: vec![self.paths[0].clone()], ..self.clone() }))
     }
 
-    fn build(&self, id: StreamId) -> Box<dyn Stage> {
+    fn build(&self, id: StreamId) -> Parallel {
         let branches = self.paths.iter().enumerate().map(|(i, path)| Lane {
             server: Server::new(&Link { rate: path.rate, delay: path.delay, queue: path.queue, red: None }),
             loss: path.loss,
@@ -146,7 +148,7 @@ impl Parameters for Multipath {
         let mut selection = id.stream(0);
         let total_weight = self.paths.iter().map(|path| path.weight).sum();
         let (current, taken) = self.turn(id.position(total_weight));
-        Box::new(Parallel {
+        Parallel {
             choice: self.choice,
             gap: self.gap,
             tick: self.tick,
@@ -157,7 +159,7 @@ impl Parameters for Multipath {
             lanes: branches.collect(),
             current,
             taken,
-        })
+        }
     }
 
     fn rate(&self) -> Option<Rate> {
@@ -175,7 +177,7 @@ struct Lane {
 }
 
 #[derive(Debug)]
-struct Parallel {
+pub(crate) struct Parallel {
     choice: Choice,
     gap: Duration,
     tick: Duration,

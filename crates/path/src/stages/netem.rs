@@ -220,14 +220,16 @@ impl fmt::Display for Netem {
 }
 
 impl Parameters for Netem {
+    type Running = Queue;
+
     fn checked(mut self) -> Result<Netem, KeyError> {
         self.parsed = Rule::parse(&self.rule).map_err(|message| KeyError::new("rule", message))?;
         Ok(self)
     }
 
-    fn build(&self, id: StreamId) -> Box<dyn Stage> {
+    fn build(&self, id: StreamId) -> Queue {
         let correlated = |process| Correlated { stream: id.stream(process), last: 0.0 };
-        Box::new(Queue {
+        Queue {
             rule: self.parsed.clone(),
             delays: correlated(0),
             losses: correlated(1),
@@ -239,7 +241,7 @@ impl Parameters for Netem {
             counter: id.position(self.parsed.gap),
             last_exit: Instant::ZERO,
             queued: BinaryHeap::new(),
-        })
+        }
     }
 
     /// Only delay, rate, loss and corruption.
@@ -286,7 +288,7 @@ impl Correlated {
 }
 
 #[derive(Debug)]
-struct Queue {
+pub(crate) struct Queue {
     rule: Rule,
     delays: Correlated,
     losses: Correlated,

@@ -35,6 +35,8 @@ impl fmt::Display for Outage {
 }
 
 impl Parameters for Outage {
+    type Running = Interrupted;
+
     fn checked(self) -> Result<Outage, KeyError> {
         if let Some(up) = &self.up {
             periods(&[up, &self.down], "up")?;
@@ -45,10 +47,10 @@ impl Parameters for Outage {
         }
     }
 
-    fn build(&self, id: StreamId) -> Box<dyn Stage> {
+    fn build(&self, id: StreamId) -> Interrupted {
         let mut times = id.stream(0);
         let next = self.up.map_or(Instant::NEVER, |up| Instant::ZERO + id.first_interval(&up, &mut times));
-        Box::new(Interrupted { spec: self.clone(), times, selection: id.stream(1), next, until: Instant::ZERO })
+        Interrupted { spec: self.clone(), times, selection: id.stream(1), next, until: Instant::ZERO }
     }
 
     fn in_order(&self) -> Option<Spec> {
@@ -57,7 +59,7 @@ impl Parameters for Outage {
 }
 
 #[derive(Debug)]
-struct Interrupted {
+pub(crate) struct Interrupted {
     spec: Outage,
     times: Stream,
     selection: Stream,

@@ -68,6 +68,8 @@ fn delay_or_lost(text: &str) -> Result<Option<Duration>, String> {
 }
 
 impl Parameters for Recorded {
+    type Running = Replaying;
+
     fn checked(mut self) -> Result<Recorded, KeyError> {
         for (i, text) in self.packets.iter().enumerate() {
             self.delays.push(delay_or_lost(text).map_err(|message| KeyError::new(format!("packets[{i}]"), message))?);
@@ -97,13 +99,13 @@ impl Parameters for Recorded {
         }
     }
 
-    fn build(&self, id: StreamId) -> Box<dyn Stage> {
+    fn build(&self, id: StreamId) -> Replaying {
         let last_exit = Instant::ZERO;
-        if self.at.is_empty() {
-            return Box::new(ByNumber { spec: self.clone(), next: 0, last_exit });
-        }
-        let span = self.at.last().copied().unwrap_or_default() + Duration::from_nanos(1);
-        Box::new(ByTime { spec: self.clone(), span, place: id.stream(0), next: None, last_exit })
+        let Some(last) = self.at.last() else {
+            return Replaying::ByNumber(ByNumber { spec: self.clone(), next: 0, last_exit });
+        };
+        let span = *last + Duration::from_nanos(1);
+        Replaying::ByTime(ByTime { spec: self.clone(), span, place: id.stream(0), next: None, last_exit })
     }
 
     /// The smallest delay of the recording.
@@ -113,16 +115,40 @@ impl Parameters for Recorded {
     }
 }
 
+/// A recording in operation, by what decides which of its packets comes next.
 #[derive(Debug)]
-struct ByNumber {
+pub(crate) enum Replaying {
+    ByNumber(ByNumber),
+    ByTime(ByTime),
+}
+
+impl Stage for Replaying {
+    fn on_packet(&mut self, at: Instant, _item: StagePacket, _exits: &mut Departures) -> StageOutcome {
+        match self {
+            Replaying::ByNumber(recording) => recording.pass(at),
+            Replaying::ByTime(recording) => recording.pass(at),
+        }
+    }
+
+    fn reorders(&self) -> bool {
+        let spec = match self {
+            Replaying::ByNumber(recording) => &recording.spec,
+            Replaying::ByTime(recording) => &recording.spec,
+        };
+        !spec.keep_order
+    }
+}
+
+#[derive(Debug)]
+pub(crate) struct ByNumber {
     spec: Recorded,
     next: usize,
     /// When the last packet leaves, if the order is kept.
     last_exit: Instant,
 }
 
-impl Stage for ByNumber {
-    fn on_packet(&mut self, at: Instant, _item: StagePacket, _exits: &mut Departures) -> StageOutcome {
+impl ByNumber {
+    fn pass(&mut self, at: Instant) -> StageOutcome {
         if self.next == self.spec.delays.len() {
             if !self.spec.repeat {
                 return self.spec.outcome(at, Some(Duration::ZERO), &mut self.last_exit);
@@ -132,10 +158,6 @@ impl Stage for ByNumber {
         let recorded = self.spec.delays[self.next];
         self.next += 1;
         self.spec.outcome(at, recorded, &mut self.last_exit)
-    }
-
-    fn reorders(&self) -> bool {
-        !self.spec.keep_order
     }
 }
 
@@ -155,7 +177,7 @@ impl Recorded {
 const LEAST: usize = 32;
 
 #[derive(Debug)]
-struct ByTime {
+pub(crate) struct ByTime {
     spec: Recorded,
     /// The length of the recording.
     span: Duration,
@@ -189,10 +211,8 @@ impl ByTime {
         self.next = Some(chosen + 1);
         chosen
     }
-}
 
-impl Stage for ByTime {
-    fn on_packet(&mut self, at: Instant, _item: StagePacket, _exits: &mut Departures) -> StageOutcome {
+    fn pass(&mut self, at: Instant) -> StageOutcome {
         let mut now = at.since(Instant::ZERO);
         if now >= self.span {
             if !self.spec.repeat {
@@ -202,10 +222,6 @@ impl Stage for ByTime {
         }
         let chosen = self.choose(now);
         self.spec.outcome(at, self.spec.delays[chosen], &mut self.last_exit)
-    }
-
-    fn reorders(&self) -> bool {
-        !self.spec.keep_order
     }
 }
 

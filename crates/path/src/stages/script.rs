@@ -130,6 +130,8 @@ impl fmt::Display for Script {
 }
 
 impl Parameters for Script {
+    type Running = Scripted;
+
     fn checked(self) -> Result<Script, KeyError> {
         for (i, rule) in self.rules.iter().enumerate() {
             rule.check().map_err(|error| error.inside(&format!("rules[{i}]")))?;
@@ -137,8 +139,8 @@ impl Parameters for Script {
         Ok(self)
     }
 
-    fn build(&self, _id: StreamId) -> Box<dyn Stage> {
-        Box::new(Scripted { script: self.clone(), seen: 0, delayed: 0 })
+    fn build(&self, _id: StreamId) -> Scripted {
+        Scripted { script: self.clone(), seen: 0, delayed: 0 }
     }
 
     fn in_order(&self) -> Option<Spec> {
@@ -148,7 +150,7 @@ impl Parameters for Script {
 }
 
 #[derive(Debug)]
-struct Scripted {
+pub(crate) struct Scripted {
     script: Script,
     seen: u64,
     delayed: u64,

@@ -29,14 +29,16 @@ impl fmt::Display for SlowPath {
 }
 
 impl Parameters for SlowPath {
-    fn build(&self, id: StreamId) -> Box<dyn Stage> {
-        Box::new(Cache {
+    type Running = Cache;
+
+    fn build(&self, id: StreamId) -> Cache {
+        Cache {
             spec: self.clone(),
             lives: id.stream(0),
             found_at: Instant::ZERO,
             evicted_at: Instant::ZERO,
             slow_free_at: Instant::ZERO,
-        })
+        }
     }
 
     fn in_order(&self) -> Option<Spec> {
@@ -45,7 +47,7 @@ impl Parameters for SlowPath {
 }
 
 #[derive(Debug)]
-struct Cache {
+pub(crate) struct Cache {
     spec: SlowPath,
     lives: Stream,
     /// When the latest look-up is complete.

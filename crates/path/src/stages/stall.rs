@@ -26,14 +26,16 @@ impl fmt::Display for Stall {
 }
 
 impl Parameters for Stall {
-    fn build(&self, id: StreamId) -> Box<dyn Stage> {
-        Box::new(Stalling {
+    type Running = Stalling;
+
+    fn build(&self, id: StreamId) -> Stalling {
+        Stalling {
             spec: self.clone(),
             selection: id.stream(0),
             lengths: id.stream(1),
             free_at: Instant::ZERO,
             stalls: 0,
-        })
+        }
     }
 
     fn in_order(&self) -> Option<Spec> {
@@ -42,7 +44,7 @@ impl Parameters for Stall {
 }
 
 #[derive(Debug)]
-struct Stalling {
+pub(crate) struct Stalling {
     spec: Stall,
     selection: Stream,
     lengths: Stream,

@@ -61,6 +61,8 @@ impl fmt::Display for Stripe {
 }
 
 impl Parameters for Stripe {
+    type Running = Bundle;
+
     fn checked(self) -> Result<Stripe, KeyError> {
         positive(self.rate, "rate")?;
         if !(1..=1024).contains(&self.links) {
@@ -72,16 +74,16 @@ impl Parameters for Stripe {
         Ok(self)
     }
 
-    fn build(&self, id: StreamId) -> Box<dyn Stage> {
+    fn build(&self, id: StreamId) -> Bundle {
         let mut skews = id.stream(1);
         let link = |delay| Server::new(&Link { rate: Some(self.rate), delay, ..Link::default() });
-        Box::new(Bundle {
+        Bundle {
             servers: (0..self.links).map(|_| link(self.skew.draw(&mut skews))).collect(),
             spec: self.clone(),
             others: id.stream(0),
             next_other: Instant::ZERO,
             turn: id.position(self.links) as usize,
-        })
+        }
     }
 
     /// One link with the part of the bundle's rate that other traffic does not take.
@@ -97,7 +99,7 @@ impl Parameters for Stripe {
 }
 
 #[derive(Debug)]
-struct Bundle {
+pub(crate) struct Bundle {
     spec: Stripe,
     servers: Vec<Server>,
     others: Stream,

@@ -48,6 +48,8 @@ impl Varying {
 }
 
 impl Parameters for Varying {
+    type Running = Changing;
+
     fn checked(self) -> Result<Varying, KeyError> {
         positive(self.slow_rate, "slow_rate")?;
         periods(&[&self.fast_for, &self.slow_for], "fast_for")?;
@@ -57,12 +59,12 @@ impl Parameters for Varying {
         Ok(self)
     }
 
-    fn build(&self, id: StreamId) -> Box<dyn Stage> {
+    fn build(&self, id: StreamId) -> Changing {
         let mut periods = id.stream(0);
         // A period of zero would never end.
         let first = id.first_interval(&self.fast_for, &mut periods).max(Duration::from_micros(1));
         let pace = Pace { spec: self.clone(), periods, slow: false, until: Instant::ZERO + first };
-        Box::new(Changing { server: Server::new(&self.link()), pace })
+        Changing { server: Server::new(&self.link()), pace }
     }
 
     fn in_order(&self) -> Option<Spec> {
@@ -75,7 +77,7 @@ impl Parameters for Varying {
 }
 
 #[derive(Debug)]
-struct Changing {
+pub(crate) struct Changing {
     server: Server,
     pace: Pace,
 }

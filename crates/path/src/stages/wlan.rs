@@ -52,6 +52,8 @@ impl fmt::Display for Wlan {
 }
 
 impl Parameters for Wlan {
+    type Running = Chain;
+
     fn checked(self) -> Result<Wlan, KeyError> {
         if !(1..=64).contains(&self.hops) {
             return Err(KeyError::new("hops", "must be from 1 to 64"));
@@ -65,9 +67,9 @@ impl Parameters for Wlan {
         Ok(self)
     }
 
-    fn build(&self, id: StreamId) -> Box<dyn Stage> {
+    fn build(&self, id: StreamId) -> Chain {
         let hops = (0..self.hops).map(|i| Hop { chance: id.stream(i), free_at: Instant::ZERO });
-        Box::new(Chain { hops: hops.collect(), spec: self.clone() })
+        Chain { hops: hops.collect(), spec: self.clone() }
     }
 
     /// The hops without failures.
@@ -92,7 +94,7 @@ struct Hop {
 }
 
 #[derive(Debug)]
-struct Chain {
+pub(crate) struct Chain {
     spec: Wlan,
     hops: Vec<Hop>,
 }
