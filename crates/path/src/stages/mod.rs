@@ -287,7 +287,6 @@ macro_rules! stages {
 
         /// A stage in operation. The list is closed, so packets pass stages without virtual calls.
         #[derive(Debug)]
-        #[expect(clippy::large_enum_variant, reason = "a pipe has few stages, and each packet passes all of them")]
         pub(crate) enum Running {
             $($name(<$name as Parameters>::Running),)*
         }
