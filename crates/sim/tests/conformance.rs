@@ -35,8 +35,11 @@ const THRESHOLDS: &[(&str, Segments, Segments, &str)] = &[
 ];
 
 /// Variants that do not observe the connection's burst limit.
-const OTHER_BURSTS: &[Exempt] =
-    &[("bbr1", "its bursts are the quanta of its pacing"), ("bbr", "a quantum of its pacing is its burst")];
+const OTHER_BURSTS: &[Exempt] = &[
+    ("bbr1", "its bursts are the quanta of its pacing"),
+    ("bbr", "a quantum of its pacing is its burst"),
+    ("reknit-bbr", "has the pacing of `bbr1`"),
+];
 
 /// Variants whose undo may raise the window above that before the last reduction.
 const OTHER_UNDOS: &[Exempt] = &[
@@ -49,8 +52,11 @@ const GROWING_UNDOS: &[Exempt] =
     &[("linux", "in slow start by as much as is acknowledged, otherwise by less than a segment")];
 
 /// Variants whose undo does not set the window.
-const NO_UNDOS: &[Exempt] =
-    &[("bbr1", "a model of the path sets the window"), ("bbr", "a model of the path sets the window")];
+const NO_UNDOS: &[Exempt] = &[
+    ("bbr1", "a model of the path sets the window"),
+    ("bbr", "a model of the path sets the window"),
+    ("reknit-bbr", "a model of the path sets the window"),
+];
 
 /// Variants whose timers expire at multiples of a tick, so that it matters when the clock begins.
 const TICKS: &[Exempt] = &[
@@ -68,6 +74,7 @@ const OTHER_TRAFFIC: &[Exempt] = &[
     ("pr", "has its own window that grows by segments, and no retransmission timeout"),
     ("reknit", "grows by CUBIC with HyStart, and sends segments in pairs"),
     ("reknit-reno", "sends segments in pairs"),
+    ("reknit-bbr", "paces, and sets its window by a model of the path"),
 ];
 
 /// Runs `property` for each of the variants on cases of `strategy`, and reports all that fail. The oracles are exempt:

@@ -38,7 +38,7 @@ fn shares(variants: [&str; 2]) -> [f64; 2] {
 
 #[test]
 fn two_flows_of_the_same_variant_share_and_fill_the_link() {
-    for variant in ["bbr", "bbr1"] {
+    for variant in ["bbr", "bbr1", "reknit-bbr"] {
         let [first, second] = shares([variant; 2]);
         assert!(first + second > 0.88, "{variant}: {first} and {second}");
         assert!(second > 0.3 && first > 0.3, "{variant}: {first} and {second}");

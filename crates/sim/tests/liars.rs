@@ -65,7 +65,7 @@ fn delivered(result: &RunResult) -> f64 {
 
 #[test]
 fn claims_of_duplicates_gain_little_where_undo_is_bounded() {
-    for variant in ["rack", "reknit"] {
+    for variant in ["rack", "reknit", "reknit-bbr"] {
         let honest = delivered(&beside_a_rival(variant, None, None));
         for lie in [Misbehavior::Dsack, Misbehavior::Timestamps, Misbehavior::DsackAndTimestamps] {
             let gain = delivered(&beside_a_rival(variant, Some(lie), None)) / honest;
@@ -79,7 +79,7 @@ fn claims_of_duplicates_gain_little_where_undo_is_bounded() {
 
 #[test]
 fn who_acknowledges_what_was_never_sent_is_caught() {
-    for variant in ["rack", "linux", "reknit", "bbr"] {
+    for variant in ["rack", "linux", "reknit", "reknit-bbr", "bbr"] {
         for lie in [Misbehavior::Optimistic, Misbehavior::Conceal] {
             let result = beside_a_rival(variant, Some(lie), Some(256));
             assert_eq!(result.flows[0].last.state, State::Closed, "{variant}, {lie:?}");
@@ -91,7 +91,7 @@ fn who_acknowledges_what_was_never_sent_is_caught() {
 
 #[test]
 fn false_blocks_hurt_only_the_liar() {
-    for variant in ["rack", "linux", "reknit", "bbr", "sack"] {
+    for variant in ["rack", "linux", "reknit", "reknit-bbr", "bbr", "sack"] {
         let honest = delivered(&beside_a_rival(variant, None, None));
         for lie in [Misbehavior::SackAhead, Misbehavior::SackRandom] {
             let gain = delivered(&beside_a_rival(variant, Some(lie), None)) / honest;
@@ -102,10 +102,10 @@ fn false_blocks_hurt_only_the_liar() {
 
 #[test]
 fn nobody_honest_is_caught() {
-    for variant in ["rack", "linux", "reknit", "bbr", "sack"] {
+    for variant in ["rack", "linux", "reknit", "reknit-bbr", "bbr", "sack"] {
         let result = run(&scenario(HONEST, variant, None, Some(16)));
         assert_eq!(result.flows[0].last.state, State::Established, "{variant}");
-        let least = if variant == "reknit" { 100_000 } else { 2_000_000 };
+        let least = if variant.starts_with("reknit") { 100_000 } else { 2_000_000 };
         assert!(result.flows[0].delivered.0 > least, "{variant}: {}", result.flows[0].delivered);
     }
 }

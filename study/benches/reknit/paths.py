@@ -13,7 +13,7 @@ COMPARED = ["reknit", "reknit-reno", "linux", "bbr", "bbr1", "pr", "rack", "rr-t
 # They reduce the window after a loss, and grow like CUBIC or Reno.
 FAIR = ["linux", "rack", "rr-taes", "dsack-r", "sack"]
 # Own variants and bounds, which are not published algorithms.
-OWN = {"reknit", "reknit-reno", "oracle", "oracle-reno", "oracle-bbr", "oracle-bbr1"}
+OWN = {"reknit", "reknit-reno", "reknit-bbr", "oracle", "oracle-reno", "oracle-bbr", "oracle-bbr1"}
 
 # Each changes one part of the algorithm.
 ABLATIONS = {

@@ -95,7 +95,8 @@ pub(crate) const REKNIT_RENO: Variant = Variant {
     ..REKNIT
 };
 
-fn composition(with: fn(LossDetector) -> Composition) -> Composition {
+/// The detector of `reknit` in what `with` makes of it.
+pub(super) fn composition(with: fn(LossDetector) -> Composition) -> Composition {
     Composition {
         without_sack: Some(newreno::with_its_timer),
         ..with(detector::LearnedLatenessConfig::default().into())

@@ -19,6 +19,7 @@ mod paxson_rcv;
 mod pr;
 mod rack;
 mod reknit;
+mod reknit_bbr;
 mod rfcs;
 mod rn;
 mod rr;
