@@ -3,8 +3,8 @@
 
     make build && python study/benches/reknit/with_bbr.py > study/results/reknit-bbr.md
 
-The random paths are those of seeds 103 and 104, on which this variant was not developed; four paths of seeds 101 and 102 are
-those on which it was slower than `bbr1`. All of it is simulated, and takes about five minutes on two processors.
+The random paths are those of seeds 103 and 104, on which this variant was not developed; four paths of seeds 101 and
+102 are those on which it was slower than `bbr1`. All of it is simulated, and takes about five minutes on two processors.
 """
 
 import json
@@ -24,7 +24,7 @@ SLOWER = ["101-36", "102-29", "102-37", "102-39"]
 LIES = ["dsack", "dsack-all", "timestamps", "dsack-and-timestamps", "sack-ahead", "sack-random", "divide", "stretch"]
 
 # The same detector with version 3 of BBR.
-VERSION_3 = 'name = "reknit-bbr3"\nbase = "reknit-bbr"\n[congestion_control]\nalgorithm = "bbr"\n'
+VERSION_3 = 'name = "reknit-bbr3"\nbase = "reknit"\n[congestion_control]\nalgorithm = "bbr"\n'
 
 FLOWS = """path = "path.toml"
 duration = "120 s"
@@ -68,7 +68,8 @@ def random_paths(folder: Path) -> None:
         rows.append([f"`{base}`", *cells])
     count = len(of["linux"])
     print(f"## Random paths\n\nGoodput of `reknit-bbr` / that of another variant on {count} random paths of")
-    print(f"seeds {SEEDS}, {len(lossy)} of which lose packets at random or in bursts: geometric means of runs of 30 s.")
+    seeds = SEEDS.replace(",", " and ")
+    print(f"seeds {seeds}, {len(lossy)} of which lose packets at random or in bursts: geometric means of runs of 30 s.")
     print("`reknit-bbr3` is the same detector with version 3 of BBR.\n")
     head = ["compared with", "all paths", "lossless", "lossy", "worst path", "paths below 0.97"]
     table(head, rows)
@@ -84,8 +85,8 @@ def slower_paths(folder: Path) -> None:
         of = {one["variant"]: one["runs"] for one in compare("--path", str(file), *arguments)}
         what = file.read_text().splitlines()[0].split('"')[1].removeprefix("random path ")
         rows.append([what, *(interval(of[name]) for name in ("bbr1", "reknit-bbr", "oracle-bbr1"))])
-    print("Four paths of seeds 101 and 102 on which it was slower than `bbr1` in one run: goodput in Mbit/s, means of 20")
-    print("runs of 30 s with 95 % intervals.\n")
+    print("Four paths of seeds 101 and 102 on which it was slower than `bbr1` in one run: goodput in Mbit/s, means of")
+    print("20 runs of 30 s with 95 % intervals.\n")
     table(["path", "`bbr1`", "`reknit-bbr`", "`oracle-bbr1`"], rows)
 
 
@@ -114,9 +115,8 @@ def sharing(folder: Path) -> None:
         rate, delay, queue, count = bottleneck
         cells = [" / ".join(share(folder, bottleneck, second)) for second in ("linux", "bbr1", "sack")]
         rows.append([f"{rate} Mbit/s, {2 * delay} ms, {queue} packets, {count} + {count} flows", *cells])
-    print("## Sharing a queue\n\nGoodput of flows of `bbr1` / of `reknit-bbr` beside as many flows of another variant, as a")
-    print("multiple of their fair share. Nothing is reordered; a model of BBR takes more than its share from CUBIC where the")
-    print("queue is short, and less where it is long.\n")
+    print("## Sharing a queue\n\nGoodput of flows of `bbr1` / of `reknit-bbr` beside as many flows of another variant,")
+    print("as a multiple of their fair share; 2 is everything. Nothing is reordered.\n")
     table(["bottleneck", "beside `linux`", "beside `bbr1`", "beside `sack`"], rows)
 
 
@@ -126,9 +126,10 @@ def receivers() -> None:
     arguments = ["--variants", ",".join(names), "--lies", ",".join(LIES), "--json"]
     attacks = json.loads(run("attacks", *arguments))["attacks"]
     of = {(one["variant"], one["lie"]): one for one in attacks}
-    rows = [[f"`{lie}`", *(f"{of[name, lie]['gain']:.2f} ({of[name, lie]['rival']:.2f})" for name in names)] for lie in LIES]
-    print("## Receivers that lie\n\nThe gain of a liar: its goodput relative to its goodput when it is honest; in brackets, the")
-    print("same for an honest receiver beside it ([the lies](../../docs/design/security.md)).\n")
+    cells = {key: f"{one['gain']:.2f} ({one['rival']:.2f})" for key, one in of.items()}
+    rows = [[f"`{lie}`", *(cells[name, lie] for name in names)] for lie in LIES]
+    print("## Receivers that lie\n\nThe gain of a liar: its goodput relative to its goodput when it is honest; in brackets,")
+    print("the same for an honest receiver beside it ([the lies](../../docs/design/security.md)).\n")
     table(["lie", *(f"`{name}`" for name in names)], rows)
 
 
