@@ -1,13 +1,18 @@
 //! The table, the JSON document, the comments and the page say the same about the same capture.
 
 mod common;
+#[expect(dead_code, reason = "only the captures of incidents are needed")]
+#[path = "../../trace/tests/wire/mod.rs"]
+mod wire;
 
 use std::collections::BTreeMap;
 use std::process::Command;
 
+use reknit_trace::Incident;
 use serde_json::Value;
 
 use common::{Temporary, stdout};
+use wire::incidents::capture_of;
 
 /// Kinds of verdicts: in JSON, and in the points of the page.
 const KINDS: [(&str, &str); 6] = [
@@ -65,23 +70,43 @@ fn drawn(points: &Value) -> u64 {
 }
 
 fn of_comments(file: &[u8]) -> Counts {
-    let times = |text: &str| file.windows(text.len()).filter(|window| *window == text.as_bytes()).count() as u64;
-    COMMENTS.iter().map(|(kind, texts)| (*kind, texts.iter().map(|text| times(text)).sum())).collect()
+    COMMENTS.iter().map(|(kind, texts)| (*kind, texts.iter().map(|text| times(text, file)).sum())).collect()
+}
+
+fn times(text: &str, file: &[u8]) -> u64 {
+    file.windows(text.len()).filter(|window| *window == text.as_bytes()).count() as u64
+}
+
+/// What `analyze` says about a capture.
+struct Outputs {
+    text: String,
+    json: Value,
+    html: String,
+    /// The data of the plots on the page.
+    drawings: Value,
+    /// The copy with comments.
+    comments: Vec<u8>,
+}
+
+impl Outputs {
+    fn of(capture: &Temporary) -> Outputs {
+        let (page, copy) = (Temporary::new("page.html"), Temporary::new("copy.pcapng"));
+        let run = Command::new(env!("CARGO_BIN_EXE_reknit"))
+            .args(["analyze", capture.name(), "--html", page.name(), "--annotate", copy.name()])
+            .env("COLUMNS", "400")
+            .output()
+            .unwrap();
+        let text = String::from_utf8(run.stdout).unwrap();
+        let json: Value = serde_json::from_str(&stdout(&["analyze", capture.name(), "--json"])).unwrap();
+        let html = std::fs::read_to_string(&page.0).unwrap();
+        let (_, data) = html.split_once("id=\"data\">").unwrap();
+        let drawings: Value = serde_json::from_str(data.split_once("</script>").unwrap().0).unwrap();
+        Outputs { text, json, drawings, html, comments: std::fs::read(&copy.0).unwrap() }
+    }
 }
 
 fn check(path: &str, variant: &str, side: &str) -> Counts {
-    let capture = Temporary::capture(path, variant, side, "6 s");
-    let (page, copy) = (Temporary::new("page.html"), Temporary::new("copy.pcapng"));
-    let run = Command::new(env!("CARGO_BIN_EXE_reknit"))
-        .args(["analyze", capture.name(), "--html", page.name(), "--annotate", copy.name()])
-        .env("COLUMNS", "400")
-        .output()
-        .unwrap();
-    let text = String::from_utf8(run.stdout).unwrap();
-    let json: Value = serde_json::from_str(&stdout(&["analyze", capture.name(), "--json"])).unwrap();
-    let html = std::fs::read_to_string(&page.0).unwrap();
-    let (_, data) = html.split_once("id=\"data\">").unwrap();
-    let drawings: Value = serde_json::from_str(data.split_once("</script>").unwrap().0).unwrap();
+    let Outputs { text, json, drawings, comments, .. } = Outputs::of(&Temporary::capture(path, variant, side, "6 s"));
     let mut all = Counts::new();
     for (direction, drawing) in json["directions"].as_array().unwrap().iter().zip(drawings.as_array().unwrap()) {
         let counts = of_json(direction);
@@ -94,7 +119,7 @@ fn check(path: &str, variant: &str, side: &str) -> Counts {
             *all.entry(kind).or_default() += count;
         }
     }
-    assert_eq!(of_comments(&std::fs::read(&copy.0).unwrap()), all, "{path}, {variant}, {side}: the comments");
+    assert_eq!(of_comments(&comments), all, "{path}, {variant}, {side}: the comments");
     all
 }
 
@@ -117,5 +142,33 @@ fn four_outputs_agree_on_every_kind() {
     }
     for kind in ["lost", "reordered", "duplicated", "spurious"] {
         assert!(all[kind] > 10, "too few {kind}: {all:?}");
+    }
+}
+
+#[test]
+fn four_outputs_agree_on_each_kind_of_incident() {
+    for what in Incident::ALL {
+        let (wire, capture) = (capture_of(what), Temporary::new("capture.pcap"));
+        std::fs::write(&capture.0, wire.file()).unwrap();
+        let Outputs { text, json, html, drawings, comments } = Outputs::of(&capture);
+        let (analysis, _) = wire.analyze();
+        let incidents = &analysis.directions[0].incidents;
+        let told = json["directions"][0]["incidents"].as_array().unwrap();
+        let kinds: Vec<(&str, u64)> =
+            told.iter().map(|told| (told["what"].as_str().unwrap(), told["times"].as_u64().unwrap())).collect();
+        let expected: Vec<_> = incidents.iter().map(|incident| (incident.what.name(), incident.times)).collect();
+        assert_eq!(kinds, expected, "{what:?}: JSON");
+        assert!(kinds.contains(&(what.name(), 1)), "{what:?}: {kinds:?}");
+        assert_eq!(drawings.as_array().unwrap().len(), analysis.directions.len(), "{what:?}: plots");
+        let all = kinds.iter().map(|(_, times)| times).sum::<u64>();
+        assert_eq!(drawn(&drawings[0]["incident"]), all, "{what:?}: the page's plot");
+        let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
+        for incident in incidents {
+            let words = incident.text();
+            assert!(line.contains(&words), "{what:?}: {words}: {text}");
+            let row = format!("<tr><th scope=\"row\">{words}</th><td>{}</td></tr>", incident.times);
+            assert!(html.contains(&row), "{what:?}: no {row}");
+            assert_eq!(times(&format!("reknit: {words}"), &comments), incident.times, "{what:?}: comments, {words}");
+        }
     }
 }

@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use reknit_trace::{Analysis, Analyzer, DirectionReport, Event, Events, Options};
+use reknit_units::Instant;
 
 use crate::{Failure, output};
 use sketch::{Drawing, Sketch};
@@ -45,22 +46,29 @@ fn draw(
         }
     };
     let mut started = None;
+    let new = |direction: &DirectionReport, at: Instant, started: Option<u64>| {
+        let starts_s = at.as_nanos().saturating_sub(started.unwrap_or(0)) as f64 / 1e9;
+        Sketch::new(direction, at, starts_s, steps)
+    };
     super::frames(capture, &mut |frame| {
         started = started.or(frame.at);
         analyzer.on_frame(frame, &mut observer);
         for mark in analyzer.marks() {
             let key = (mark.stream, mark.end);
             if let Some(direction) = wanted.get(&key) {
-                let starts_s = mark.at.as_nanos().saturating_sub(started.unwrap_or(0)) as f64 / 1e9;
-                sketches.entry(key).or_insert_with(|| Sketch::new(direction, mark.at, starts_s, steps)).mark(mark);
+                sketches.entry(key).or_insert_with(|| new(direction, mark.at, started)).mark(mark);
             }
         }
     })?;
     analyzer.finish(&mut observer);
+    // A connection that does not open has incidents, but nothing else to draw.
     for event in events.counted(analysis).0 {
-        if let Some(sketch) = sketches.get_mut(&(event.stream, event.end)) {
-            sketch.verdict(&event);
+        let key = (event.stream, event.end);
+        if let Some(direction) = wanted.get(&key) {
+            sketches.entry(key).or_insert_with(|| new(direction, event.at, started)).verdict(&event);
         }
     }
-    Ok(drawn.iter().filter_map(|d| Some(sketches.remove(&(d.stream, d.end))?.finish())).collect())
+    let begins = Instant::from_nanos(started.unwrap_or(0));
+    let sketch = |d: &DirectionReport| sketches.remove(&(d.stream, d.end)).unwrap_or_else(|| new(d, begins, started));
+    Ok(drawn.iter().map(|direction| &**direction).map(sketch).map(Sketch::finish).collect())
 }
