@@ -79,13 +79,11 @@ impl Analyzer {
     /// The next frame.
     #[inline]
     pub fn on_frame(&mut self, frame: &Frame<'_>, observer: &mut dyn FnMut(&Event)) {
+        self.log.marks.iter_mut().for_each(Vec::clear);
         if self.times.is_some() && !self.is_in_time(frame) {
             return;
         }
         self.frames += 1;
-        if let Some(marks) = &mut self.log.marks {
-            marks.clear();
-        }
         let at = self.time_of(frame);
         let packets = self.reader.read(frame);
         self.tcp += packets.len() as u64;
@@ -114,6 +112,7 @@ impl Analyzer {
             self.streams.pass_by(packet, frame.number, at, &mut self.log);
         }
         self.log.events.clear();
+        self.log.marks.iter_mut().for_each(Vec::clear);
         false
     }
 

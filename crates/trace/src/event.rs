@@ -40,6 +40,8 @@ pub enum UnknownReason {
     BeforeCapture,
     /// The capture missed packets, perhaps the ones that would decide this.
     CaptureLoss,
+    /// The packets were truncated before the end of the SACK blocks that would decide this.
+    Truncated,
 }
 
 /// An incident of a connection rather than of a single packet.
@@ -138,7 +140,6 @@ impl Incident {
                 format!("the receive window was zero {}, for {lasted} in all{probed}", many(times, "time"))
             }
             Incident::KeepAlives => unanswered(packets, "keep-alive"),
-            Incident::NoAnswer if packets == 0 => format!("nothing was acknowledged for {lasted}, until the end"),
             Incident::NoAnswer => unanswered(packets, "retransmission"),
             Incident::NoAnswerToFullSegments => {
                 let of = many(packets, "retransmission");
@@ -209,6 +210,7 @@ impl UnknownReason {
             UnknownReason::CaptureEnds => "capture_ends",
             UnknownReason::BeforeCapture => "before_capture",
             UnknownReason::CaptureLoss => "capture_loss",
+            UnknownReason::Truncated => "truncated",
         }
     }
 
@@ -225,6 +227,7 @@ impl UnknownReason {
             UnknownReason::CaptureEnds => "the capture ends too early",
             UnknownReason::BeforeCapture => "the data may have been sent before the capture began",
             UnknownReason::CaptureLoss => "packets are missing from the capture",
+            UnknownReason::Truncated => "the SACK blocks were not captured",
         }
     }
 }

@@ -5,7 +5,7 @@ use std::io::Write;
 use flate2::write::GzEncoder;
 use reknit_tcp::segment::{Flags, Options as SegmentOptions, SackBlock, Timestamps};
 use reknit_tcp::{Segment, SeqNum};
-use reknit_trace::{Analysis, Analyzer, Error, Options};
+use reknit_trace::{Analysis, Analyzer, Error, Filter, Frames, Options, Time};
 use reknit_units::Instant;
 use reknit_wire::{Endpoints, encode};
 use ruzstd::encoding::{CompressionLevel, compress_to_vec};
@@ -199,6 +199,22 @@ fn damaged_captures_give_a_result_or_an_error() {
     }
     assert!(results > files / 2, "only {results} files gave a result: the damage is not interesting");
     eprintln!("{results} of {files} files gave a result, the others an error");
+}
+
+#[test]
+fn what_is_not_in_the_time_span_leaves_no_marks() {
+    let filter =
+        Filter { from: Some(Time::Since(100_000_000)), to: Some(Time::Since(101_000_000)), ..Filter::default() };
+    let mut analyzer = Analyzer::new(Options { marks: true, filter, ..Options::default() });
+    let file = pcapng();
+    let mut frames = Frames::new(&file[..]).unwrap();
+    let mut marked = Vec::new();
+    while let Some(frame) = frames.next_frame() {
+        analyzer.on_frame(&frame, &mut |_| {});
+        marked.extend(analyzer.marks().iter().map(|mark| (frame.number, mark.frame)));
+    }
+    assert!(!marked.is_empty() && marked.iter().all(|(frame, mark)| frame == mark), "{marked:?}");
+    assert!(marked.iter().all(|(frame, _)| (4..=9).contains(frame)), "{marked:?}");
 }
 
 #[test]

@@ -12,7 +12,10 @@ const MSS: u8 = 2;
 const WINDOW_SCALE: u8 = 3;
 const SACK_PERMITTED: u8 = 4;
 const SACK: u8 = 5;
+/// Bytes of a SACK block.
+const BLOCK: usize = 8;
 const TIMESTAMPS: u8 = 8;
+const TIMESTAMPS_LEN: usize = 10;
 
 /// Control bits.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -61,6 +64,8 @@ pub struct Segment {
     pub sack_permitted: bool,
     /// The options were captured only in part.
     pub is_cut: bool,
+    /// SACK blocks that were not captured, by the length of the header.
+    pub hidden_sack: u8,
 }
 
 impl Segment {
@@ -81,7 +86,10 @@ pub(super) fn read(rest: Cursor<'_>, into: &mut Packet) -> Result<(), Skipped> {
     let captured = rest.bytes.len();
     let options = rest.bytes.get(LEN..header_len.min(captured)).unwrap_or_default();
     fields(&header, options, rest.original_len - header_len, &mut into.segment);
-    into.segment.is_cut = captured < header_len;
+    if captured < header_len {
+        into.segment.is_cut = true;
+        read_cut_options(options, header_len - LEN, &mut into.segment);
+    }
     [into.source.port, into.destination.port] = [u16_at(&header, 0), u16_at(&header, 2)];
     Ok(())
 }
@@ -138,6 +146,35 @@ fn other_options(mut rest: &[u8], segment: &mut Segment) {
     }
 }
 
+/// What is known of the option in which `options`, the captured ones of `all` bytes, end. The options before it have been read.
+#[cold]
+fn read_cut_options(options: &[u8], all: usize, segment: &mut Segment) {
+    let mut at = 0;
+    let cut = loop {
+        match options.get(at..).unwrap_or_default() {
+            [] => break None,
+            [END, ..] => return,
+            [NOP, ..] => at += 1,
+            [kind] => break Some((*kind, 0)),
+            [kind, len, ..] if at + usize::from(*len) > options.len() => break Some((*kind, usize::from(*len))),
+            [_, 0 | 1, ..] => return,
+            [_, len, ..] => at += usize::from(*len),
+        }
+    };
+    let blocks = |len: usize| (len.saturating_sub(2) / BLOCK) as u8;
+    let behind = |len: usize| blocks(all.saturating_sub(at + len));
+    segment.hidden_sack = match cut {
+        Some((SACK, len)) => {
+            option(SACK, options.get(at + 2..).unwrap_or_default(), segment);
+            let len = if len > 0 { len } else { all - at };
+            blocks(len).saturating_sub(segment.sack_len)
+        }
+        Some((TIMESTAMPS, _)) => behind(TIMESTAMPS_LEN),
+        Some((_, len)) => behind(len),
+        None => behind(0),
+    };
+}
+
 fn option(kind: u8, value: &[u8], segment: &mut Segment) {
     match (kind, value) {
         (MSS, [high, low]) => segment.mss = Some(u16::from_be_bytes([*high, *low])),
@@ -147,7 +184,7 @@ fn option(kind: u8, value: &[u8], segment: &mut Segment) {
             segment.timestamps = Some((u32_at(value, 0), u32_at(value, 4)));
         }
         (SACK, value) => {
-            for (block, into) in value.chunks_exact(8).zip(&mut segment.sack) {
+            for (block, into) in value.chunks_exact(BLOCK).zip(&mut segment.sack) {
                 *into = (u32_at(block, 0), u32_at(block, 4));
                 segment.sack_len += 1;
             }

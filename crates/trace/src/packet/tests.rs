@@ -134,6 +134,8 @@ fn a_packet_that_is_cut_anywhere_gives_what_is_there_or_an_error() {
             Ok(packet) => {
                 assert_eq!((packet.segment.seq, packet.segment.len), (u32::MAX - 3, 1000), "{cut}");
                 assert_eq!(packet.segment.is_cut, cut < 14 + 20 + 52, "{cut}");
+                let blocks = packet.segment.sack_len + packet.segment.hidden_sack;
+                assert!(blocks == 2 || cut < 14 + 20 + 20 + 3 && blocks > 2, "{cut}: {blocks}");
             }
             Err(error) => assert!(error == CUT && cut < 14 + 20 + 20, "{cut}: {error:?}"),
         }

@@ -23,9 +23,9 @@ use super::rounds::Rounds;
 use super::sample::Sample;
 use super::sighting::CapturedSegment;
 use super::standstill::StallDetector;
-use super::upstream::{Earlier, Marks, Upstream, decide_repeats};
+use super::upstream::{Earlier, Marks, Timing, Upstream, decide_repeats};
 use crate::tally::VerdictCounts;
-use crate::{Incident, Passed, PathPart, RetransmitReason, SIDES, UnknownReason, Verdict};
+use crate::{Passed, PathPart, SIDES, UnknownReason, Verdict};
 
 /// Acknowledged data is remembered for at least this time: DSACKs and late originals may still come.
 const MIN_MEMORY: Duration = Duration::from_secs(1);
@@ -159,6 +159,11 @@ impl Data {
         Some(self.far.least()? + known.near?)
     }
 
+    fn timing(&self, known: &SequenceState) -> Timing {
+        let bound = self.far.bound().zip(known.near_bound).map(|(far, near)| far + near);
+        Timing { round_trip: self.round_trip(known), bound }
+    }
+
     /// A packet with the bytes from `start` to `end`. `is_beyond`: it begins beyond the window, so the receiver refuses it.
     pub(super) fn on_data(
         &mut self,
@@ -183,11 +188,11 @@ impl Data {
         if start >= known.highest {
             self.clock.on_new(&seen);
         }
+        let round_trip = self.round_trip(known);
         if end <= self.ranges.floor() {
-            report_forgotten((start, end), seen, known, out);
+            self.report_forgotten((start, end), seen, known, out);
             return;
         }
-        let round_trip = self.round_trip(known);
         let is_next = self.upstream.on_next(start, arrival.now);
         self.rounds.on_data(segment.len, arrival.now, round_trip);
         let is_retransmission = if is_next && !is_beyond && start >= self.ranges.end() && end > known.acked {
@@ -199,11 +204,12 @@ impl Data {
             self.on_other_data((start, end), seen, (is_next, is_beyond), known, out)
         };
         if is_retransmission {
-            self.rounds.on_retransmission(arrival.frame);
+            let undecided_from = || self.ranges.first_frame().min(self.pieces.first_frame());
+            self.rounds.on_retransmission(arrival.frame, undecided_from);
             self.standstill.on_retransmission(arrival.frame, arrival.now);
         }
         if end > known.acked {
-            self.standstill.on_sent(arrival.frame, arrival.now);
+            self.standstill.on_sent(!is_retransmission, arrival.frame, arrival.now);
         }
         out.mark(arrival.frame, (start, end), if is_retransmission { Passed::Retransmission } else { Passed::Data });
         self.upstream.advance(start, &self.ranges, known.highest.max(end), arrival.now);
@@ -254,10 +260,8 @@ impl Data {
         }
         let receiver = self.downstream.receiver(known.acked, self.far.least());
         let is_there = bytes.1 <= known.acked || self.downstream.has_sacked(bytes.0, bytes.1);
-        let bound = self.far.bound().zip(known.near_bound).map(|(far, near)| far + near);
-        let round_trip = self.round_trip(known);
-        let marks =
-            Marks { clock: &self.clock, round_trip, bound, receiver, is_there, unseen_below: known.unseen_below };
+        let (clock, timing, unseen_below) = (&self.clock, self.timing(known), known.unseen_below);
+        let marks = Marks { clock, timing, receiver, is_there, unseen_below };
         self.upstream.on_earlier_data(bytes, seen, &mut self.ranges, marks, out)
     }
 
@@ -371,28 +375,18 @@ impl Data {
             self.gaps += 1;
         }
         let echo = arrival.packet.segment.timestamps.map(|(_, echo)| echo);
+        let may_have_stalled = self.standstill.may_have_stalled(arrival.now);
+        let timeout = may_have_stalled.then(|| self.far.shortest_timeout());
         let (ranges, round_trip) = (&mut self.ranges, &mut self.far);
-        let (acked, unseen_below) = (known.acked, known.unseen_below);
-        let mut view = View { ranges, acked, unseen_below, round_trip, now: arrival.now };
-        let has_progressed = self.downstream.on_ack(&Acknowledgment { ack, blocks, echo, is_bare }, &mut view, out);
+        let SequenceState { acked, heard, unseen_below, .. } = *known;
+        let mut view = View { ranges, acked, heard, unseen_below, round_trip, now: arrival.now };
+        let hides_blocks = arrival.packet.segment.hidden_sack > 0;
+        let acknowledgment = Acknowledgment { ack, blocks, echo, is_bare, hides_blocks };
+        let has_progressed = self.downstream.on_ack(&acknowledgment, &mut view, out);
         if has_progressed {
-            self.on_progress(ack, arrival.now, known, out);
+            self.on_progress(ack, timeout, arrival.now, known, out);
         }
         self.forget(arrival.now, known, out);
-    }
-
-    #[inline]
-    fn on_progress(&mut self, ack: u64, now: Instant, known: &SequenceState, out: &mut FindingSink<'_>) {
-        let is_outstanding = ack < known.highest;
-        let stall = self.standstill.on_progress(is_outstanding, self.far.shortest_timeout(), now);
-        if let Some(stall) = stall {
-            let what = if stall.retransmissions > 0 { Incident::Timeouts } else { Incident::Silence };
-            Self::report_stall(what, stall, (known.acked, ack), out);
-        }
-        if self.upstream.leaves_out(ack) && ack > known.acked {
-            let receiver = self.downstream.receiver(ack, self.far.least());
-            receiver.note_missing(ack, &mut self.ranges, now);
-        }
     }
 
     /// The window is closed, which explains a stall. Called before `on_ack` of the same packet.
@@ -452,8 +446,9 @@ impl Data {
         }
         self.sample.on_settled(range, &mut out.log.sampled);
         if range.is_plain() && self.pieces.is_empty() && out.log.journeys.is_none() && !self.downstream.has_doubts() {
-            self.upstream.disorder.on_settled(range.place_here);
-            self.downstream.disorder.on_settled(range.place_there);
+            let frame = range.first.frame;
+            self.upstream.disorder.on_settled(range.place_here, frame);
+            self.downstream.disorder.on_settled(range.place_there, frame);
             return;
         }
         if !range.is_plain() {
@@ -491,15 +486,4 @@ impl Data {
         self.downstream.finish(out.now);
         self.shrink();
     }
-}
-
-/// Data that was acknowledged so long ago that its packets are forgotten, or that was sent before the capture began.
-fn report_forgotten(range: (u64, u64), seen: CapturedSegment, known: &SequenceState, out: &mut FindingSink<'_>) {
-    let is_old = range.0 < known.unseen_below;
-    let reason = if is_old { UnknownReason::BeforeCapture } else { UnknownReason::Forgotten };
-    let is_acked = range.1 <= known.heard;
-    let verdict = if is_acked { Verdict::Spurious(RetransmitReason::Unknown) } else { Verdict::Unknown(reason) };
-    // It may be the first transmission, which is late.
-    out.report(PathPart::AtCapturePoint, seen, range, Verdict::Unknown(reason));
-    out.report(PathPart::Downstream, seen, range, verdict);
 }

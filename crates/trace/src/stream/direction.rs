@@ -20,6 +20,9 @@ use crate::{Incident, Passed, PathPart};
 /// A reset whose sequence number is further ahead than this says nothing about what was sent.
 const MAX_AHEAD: u64 = 1 << 24;
 
+/// A window that is closed for less than this holds nobody back.
+const MIN_CLOSED: Duration = Duration::from_millis(10);
+
 /// What a SYN offers.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub(crate) struct Offer {
@@ -85,6 +88,13 @@ impl Direction {
         }
         let end = start + u64::from(segment.len);
         if self.known.highest == 0 {
+            if segment.len == 1 && self.begins == Begins::NotYet && !segment.flags.has(Flags::FIN) {
+                // Most likely a keep-alive with a byte from before the capture.
+                self.begin(end);
+                self.on_probe(arrival);
+                self.numbers.reach(end);
+                return true;
+            }
             self.begin(start);
         }
         if segment.len <= 1 && start + 1 == self.known.highest && self.is_probe(arrival) {
@@ -115,8 +125,9 @@ impl Direction {
         self.first_seq = Some(segment.seq);
         let (sack, timestamps) = (segment.sack_permitted, segment.timestamps.is_some());
         let (window_scale, mss) = (segment.window_scale, segment.mss);
-        self.syn = Some(Offer { sack, timestamps, window_scale, mss });
-        self.known.may_report = sack;
+        // The options that were not captured may be any.
+        self.syn = (!segment.is_cut).then_some(Offer { sack, timestamps, window_scale, mss });
+        self.known.may_report = sack || segment.is_cut;
         self.begins = Begins::Known;
     }
 
@@ -129,8 +140,8 @@ impl Direction {
 
     fn on_data(&mut self, (start, end): (u64, u64), arrival: &Arrival<'_>, out: &mut FindingSink<'_>) {
         let is_beyond = self.window.is_beyond(start);
-        if is_beyond && self.window.is_closed() {
-            self.window.on_probe();
+        if is_beyond {
+            self.window.on_probe(self.known.near.unwrap_or_default(), arrival.now);
         }
         if self.begins != Begins::Known {
             self.on_first_data((start, end));
@@ -175,7 +186,7 @@ impl Direction {
 
     fn on_probe(&mut self, arrival: &Arrival<'_>) {
         if self.window.is_closed() {
-            self.window.on_probe();
+            self.window.on_probe(self.known.near.unwrap_or_default(), arrival.now);
         } else {
             self.keep_alives.on_keep_alive(arrival.frame, arrival.now);
         }
@@ -259,7 +270,8 @@ impl Direction {
 
     #[cold]
     fn on_window(&mut self, ack: u64, arrival: &Arrival<'_>, out: &mut FindingSink<'_>) {
-        let is_zero = arrival.packet.segment.window == 0 && self.fin.is_none();
+        let is_last = self.fin.is_some() || arrival.packet.segment.flags.has(Flags::FIN);
+        let is_zero = arrival.packet.segment.window == 0 && !is_last;
         let Arrival { frame, packet, .. } = *arrival;
         let (window, scale) = (arrival.window(), arrival.scale.unwrap_or(0));
         let is_new = ack > self.known.acked;
@@ -283,6 +295,9 @@ impl Direction {
         let what = Incident::WindowClosed;
         let (side, frame, at, count) = (PathPart::Connection, closed.frame, closed.since, closed.probes);
         let lasted = out.now.since(at);
+        if lasted < MIN_CLOSED {
+            return;
+        }
         self.report(&Finding { what, side, frame, at, bytes: (0, 0), count, lasted }, out);
     }
 
@@ -333,9 +348,13 @@ impl Direction {
         }
     }
 
-    /// The capture ends: decides what can be decided.
-    pub(super) fn finish(&mut self, out: &mut FindingSink<'_>) {
-        self.on_end(out);
+    /// The capture ends: decides what can be decided. `is_reset`: the connection has ended before.
+    pub(super) fn finish(&mut self, is_reset: bool, out: &mut FindingSink<'_>) {
+        if !is_reset {
+            self.on_end(out);
+        } else if let Some(data) = &mut self.data {
+            data.on_refusal();
+        }
         if let Some(closed) = self.window.open(out.now) {
             self.report_closed(&closed, out);
         }
@@ -370,8 +389,11 @@ impl Direction {
         if is_handshake {
             self.bound = Some(span);
         }
-        if let Some(data) = &mut self.data {
-            data.far_mut().at_most(span);
+        // The SYN may have data (RFC 7413), or data was captured before the SYN-ACK.
+        match &mut self.data {
+            Some(data) if is_handshake => data.far_mut().on_handshake(span),
+            Some(data) => data.far_mut().at_most(span),
+            None => {}
         }
     }
 

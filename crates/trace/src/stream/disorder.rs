@@ -3,7 +3,8 @@
 //!
 //! Both need packets numbered without gaps, and the lost packets. These are known only when data is settled, in the order of its
 //! bytes, which is the order of sending. Until then each range keeps its place in the order of arrival, and packets that arrived
-//! out of order wait here until all earlier arrivals are settled. `on_settled` is called for each side as a range is settled.
+//! out of order wait here until all earlier arrivals are settled. `on_settled` or `on_lost` is called for each side as a range is
+//! settled.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -21,8 +22,10 @@ pub(super) const NONE: u32 = u32::MAX;
 pub(crate) struct Disorder {
     /// The place of the next arrival.
     next: u32,
-    /// The place that was settled last, or [`NONE`]: further pieces of the same packet have the same place.
+    /// The place that was settled last: further pieces of the same packet have the same place.
     last: u32,
+    /// The packet that was lost last, by its frame: further pieces of it are no further losses.
+    last_lost: u64,
     /// Packets that arrived in order before the first that did not.
     in_order: u64,
     out: Option<Box<Densities>>,
@@ -40,26 +43,34 @@ struct Densities {
 
 impl Default for Disorder {
     fn default() -> Disorder {
-        Disorder { next: 0, last: NONE, in_order: 0, out: None }
+        Disorder { next: 0, last: NONE, last_lost: 0, in_order: 0, out: None }
     }
 }
 
 impl Disorder {
-    /// The next packet in the order of sending is settled. `place`: its place in the order of arrival, or [`NONE`].
+    /// The next packet in the order of sending is settled. `place`: its place in the order of arrival, or [`NONE`]; `frame`: the
+    /// packet that carried it.
     #[inline]
-    pub(super) fn on_settled(&mut self, place: u32) {
+    pub(super) fn on_settled(&mut self, place: u32, frame: u64) {
         if place == NONE {
-            // As long as everything is in order, a loss displaces nothing.
-            if self.out.is_some() {
-                self.on_disorder(place);
-            }
-        } else if place == self.next && self.out.is_none() {
+            self.on_lost(frame);
+            return;
+        }
+        if place == self.next && self.out.is_none() {
             self.next += 1;
             self.in_order += 1;
         } else if place != self.last {
             self.on_disorder(place);
         }
         self.last = place;
+    }
+
+    #[cold]
+    fn on_lost(&mut self, frame: u64) {
+        // As long as everything is in order, a loss displaces nothing.
+        if std::mem::replace(&mut self.last_lost, frame) != frame && self.out.is_some() {
+            self.on_disorder(NONE);
+        }
     }
 
     fn on_disorder(&mut self, place: u32) {
@@ -136,8 +147,8 @@ mod tests {
     /// Packets in the order of sending, with their places in the order of arrival; none for a lost packet.
     fn disorder(places: &[Option<u32>]) -> Disorder {
         let mut disorder = Disorder::default();
-        for place in places {
-            disorder.on_settled(place.unwrap_or(NONE));
+        for (place, frame) in places.iter().zip(1..) {
+            disorder.on_settled(place.unwrap_or(NONE), frame);
         }
         disorder.finish();
         disorder
@@ -163,5 +174,18 @@ mod tests {
         let disorder = disorder(&[Some(0), Some(1), Some(1), None, None, Some(2)]);
         assert_eq!(disorder.displacements(), [(0, 3)]);
         assert_eq!(disorder.occupancy(), [(0, 3)]);
+    }
+
+    #[test]
+    fn pieces_of_a_lost_packet_are_one_loss() {
+        // As in §4, example 5, and packet 4 is split by what replaced it.
+        let mut disorder = Disorder::default();
+        let settled = [(0, 1), (1, 2), (3, 3), (NONE, 4), (NONE, 4), (NONE, 4), (2, 5), (4, 6)];
+        for (place, frame) in settled {
+            disorder.on_settled(place, frame);
+        }
+        disorder.finish();
+        assert_eq!(disorder.displacements(), [(-2, 1), (0, 3), (2, 1)]);
+        assert_eq!(disorder.out.map(|out| out.settled), Some(4));
     }
 }

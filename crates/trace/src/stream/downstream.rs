@@ -3,6 +3,7 @@
 //! Owned by [`super::data`].
 
 mod decide;
+mod transmission;
 
 use std::collections::BTreeMap;
 
@@ -17,8 +18,9 @@ use super::ranges::{Delivery, Origin, Range, Ranges};
 use super::round_trip::RoundTrip;
 use super::upstream::Receiver;
 pub(super) use decide::DecisionContext;
+use transmission::{arrival_of_first, by_echo, by_time, original_of};
 
-use crate::{PathPart, Verdict};
+use crate::{PathPart, UnknownReason, Verdict};
 
 /// After this many copies, it is known that the network makes them.
 const SOME_COPIES: u32 = 3;
@@ -57,6 +59,8 @@ pub(crate) struct Downstream {
     is_unanswered: bool,
     /// Where the ranges begin that retransmissions have delivered lately.
     repaired: [u64; AWAITING],
+    /// When an acknowledgment last passed whose SACK blocks were not captured.
+    hidden_at: Option<Instant>,
 }
 
 /// The state with which an acknowledgment is compared, from before it.
@@ -66,8 +70,28 @@ pub(super) struct View<'a> {
     pub(super) acked: u64,
     /// Data before this may have been sent before the capture began.
     pub(super) unseen_below: u64,
+    /// The highest acknowledgment that passed.
+    pub(super) heard: u64,
     pub(super) round_trip: &'a mut RoundTrip,
     pub(super) now: Instant,
+}
+
+/// What a verdict on a range that arrives now depends on.
+#[derive(Clone, Copy, Debug)]
+struct Context {
+    /// The highest acknowledgment that passed before.
+    heard: u64,
+    /// The shortest round trip so far, and a known lower bound.
+    round_trip: Option<Duration>,
+    shortest_answer: Option<Duration>,
+}
+
+impl Context {
+    #[inline]
+    fn of(view: &View<'_>) -> Context {
+        let (round_trip, shortest_answer) = (view.round_trip.least(), view.round_trip.shortest_answer());
+        Context { heard: view.heard, round_trip, shortest_answer }
+    }
 }
 
 /// An acknowledgment.
@@ -78,12 +102,14 @@ pub(super) struct Acknowledgment<'a> {
     pub(super) echo: Option<u32>,
     /// It may be the answer to a duplicate: it has no data, and does not change the window.
     pub(super) is_bare: bool,
+    /// Further blocks may be among the options that were not captured.
+    pub(super) hides_blocks: bool,
 }
 
 impl Downstream {
     /// An acknowledgment passes. True if it newly acknowledges something.
     pub(super) fn on_ack(&mut self, ack: &Acknowledgment<'_>, view: &mut View<'_>, out: &mut FindingSink<'_>) -> bool {
-        let Acknowledgment { ack, blocks, echo, is_bare } = *ack;
+        let Acknowledgment { ack, blocks, echo, is_bare, hides_blocks } = *ack;
         let mut has_progressed = ack > view.acked;
         if has_progressed {
             self.note_arrived((view.acked, ack), view);
@@ -92,10 +118,14 @@ impl Downstream {
         let known = self.note_blocks(ack, &blocks[usize::from(has_duplicate)..], view);
         has_progressed |= self.deliver(echo, view, out);
         self.blocks = known;
+        // The first block is what has just arrived (RFC 2018 §4), or arrived twice.
+        if hides_blocks && !has_duplicate && (blocks.is_empty() || !has_progressed) {
+            self.hidden_at = Some(view.now);
+        }
         if has_duplicate && let Some(block) = blocks.first() {
             self.on_duplicate(*block, view, out);
         }
-        if !has_progressed && is_bare && self.duplicates == 0 {
+        if !has_progressed && is_bare && !hides_blocks && self.duplicates == 0 {
             self.on_bare_ack(view);
         }
         self.echo = echo.or(self.echo);
@@ -104,6 +134,11 @@ impl Downstream {
         // A hole may be older than the capture.
         self.note_waiting(acked >= view.unseen_below && self.sacked > acked, view.now);
         has_progressed
+    }
+
+    /// True if SACK blocks that passed since then were not captured.
+    fn has_hidden_since(&self, at: Instant) -> bool {
+        self.hidden_at.is_some_and(|hidden| hidden >= at)
     }
 
     /// True if the last SACK blocks cover all of these bytes.
@@ -200,15 +235,16 @@ impl Downstream {
         out: &mut FindingSink<'_>,
     ) {
         let now = view.now;
+        let context = Context::of(view);
         let Some(range) = view.ranges.at_mut(index) else { return };
         range.delivered_at = now;
         let was = std::mem::replace(&mut range.delivery, Delivery::Clear);
-        // Only the segment at the left edge is echoed (RFC 7323 §4.3).
-        let echo = echo.filter(|_| range.start <= view.acked);
+        // Only the segment at the left edge is echoed (RFC 7323 §4.3). Where that is, only an acknowledgment shows.
+        let echo = echo.filter(|_| range.start <= context.heard);
         if range.start < view.unseen_below {
             // Its first transmission may be older than the capture.
         } else if !range.again.is_empty() {
-            self.deliver_repeated(range, order, echo, view.round_trip.bound(), now, out);
+            self.deliver_repeated(range, order, echo, context, now, out);
         } else if range.origin != Origin::Original || was == Delivery::Refused {
             // Data that fills a hole of the capture may be a retransmission, and data beyond the window is kept only if the
             // window opens in the meantime.
@@ -216,7 +252,7 @@ impl Downstream {
             range.place_there = self.reordering.arrived() as u32;
             self.reordering.on_arrival(order, now);
             view.round_trip.add(now.since(range.first.at));
-        } else if !self.on_late(range, order, echo.filter(|_| is_alone), view.round_trip.least(), now, out) {
+        } else if !self.on_late(range, order, echo.filter(|_| is_alone), context, now, out) {
             view.round_trip.add(now.since(range.first.at));
         }
         self.causes.on_arrival(order);
@@ -228,12 +264,12 @@ impl Downstream {
         range: &mut Range,
         order: u64,
         echo: Option<u32>,
-        bound: Option<Duration>,
+        context: Context,
         now: Instant,
         out: &mut FindingSink<'_>,
     ) {
         let by_echo = echo.and_then(|echo| by_echo(range, echo));
-        let by_time = by_time(range, now, bound);
+        let by_time = by_time(range, now, context.shortest_answer);
         let by = original_of(range, by_echo.unwrap_or(usize::MAX).min(by_time));
         if by > 0 {
             range.delivery = Delivery::Likely { by: by as u8, by_echo: by_echo == Some(by) };
@@ -252,10 +288,16 @@ impl Downstream {
         range: &mut Range,
         order: u64,
         echo: Option<u32>,
-        round_trip: Option<Duration>,
+        context: Context,
         now: Instant,
         out: &mut FindingSink<'_>,
     ) -> bool {
+        // What is next in order has not arrived before; other data may have, as hidden SACK blocks would show.
+        if range.start > context.heard && self.has_hidden_since(range.first.at) {
+            let verdict = Verdict::Unknown(UnknownReason::Truncated);
+            out.report(PathPart::Downstream, range.first, (range.start, range.end), verdict);
+            return true;
+        }
         let is_newer = |(echo, value): (u32, u32)| echo.wrapping_sub(value).cast_signed() > 0;
         if echo.zip(range.first.tsval()).is_some_and(is_newer) {
             self.doubtful.insert(range.start, (0, Duration::ZERO));
@@ -264,7 +306,7 @@ impl Downstream {
         range.place_there = self.reordering.arrived() as u32;
         let Some(late) = self.reordering.on_arrival(order, now) else { return false };
         self.latest = self.latest.max(late.late);
-        if round_trip.is_some_and(|round_trip| late.late >= round_trip.mul_f64(0.9)) {
+        if context.round_trip.is_some_and(|round_trip| late.late >= round_trip.mul_f64(0.9)) {
             self.doubtful.insert(range.start, (late.extent, late.late));
         } else {
             report_late(range, late, out);
@@ -284,6 +326,9 @@ impl Downstream {
     /// The receiver reports that it received these bytes twice (DSACK). Called after the rest of the ACK is processed.
     fn on_duplicate(&mut self, (left, right): (u64, u64), view: &mut View<'_>, out: &mut FindingSink<'_>) {
         self.duplicates += 1;
+        if self.duplicates == 1 {
+            view.ranges.forget_duplicates(); // they were guessed
+        }
         let mut index = view.ranges.locate(left);
         while view.ranges.at(index).is_some_and(|range| range.start < right) {
             index = view.ranges.narrow(index, left, right);
@@ -403,44 +448,4 @@ pub(super) fn reports_duplicate(ack: u64, blocks: &[(u64, u64)]) -> bool {
         [first, second, ..] => second.0 <= first.0 && first.1 <= second.1,
         _ => false,
     }
-}
-
-/// The transmission that delivered a range, by the timestamp that the receiver echoes: 0 is the first. None if two of them have
-/// the same timestamp.
-fn by_echo(range: &Range, echo: u32) -> Option<usize> {
-    let values = || std::iter::once(&range.first).chain(range.again.iter().map(|again| &again.seen));
-    let mut by = 0;
-    let mut last = None;
-    for (i, seen) in values().enumerate() {
-        let value = seen.tsval()?;
-        if last == Some(value) {
-            return None;
-        }
-        last = Some(value);
-        if echo.wrapping_sub(value).cast_signed() >= 0 {
-            by = i;
-        }
-    }
-    Some(by)
-}
-
-/// The last transmission that can have arrived by now: the last one if no lower bound of the round trip is known.
-fn by_time(range: &Range, now: Instant, bound: Option<Duration>) -> usize {
-    let least = bound.unwrap_or_default().mul_f64(0.9);
-    range.again.iter().take_while(|again| now.since(again.seen.at) >= least).count()
-}
-
-/// The transmission of which this one is a copy; itself if it is none. Packets that the network or the capture copied were not
-/// sent again.
-fn original_of(range: &Range, by: usize) -> usize {
-    let is_copy = |by: &usize| !range.again[by - 1].what.is_sent_again();
-    (1..=by).rev().find(|by| !is_copy(by)).unwrap_or(0)
-}
-
-/// When the first transmission arrived, if it and the last retransmission both did, one now and one when the data was
-/// acknowledged: the retransmission took about the usual round trip.
-fn arrival_of_first(range: &Range, now: Instant, usual: Duration) -> Instant {
-    let sent = range.last_sent().at;
-    let is_usual = |arrival: Instant| arrival.since(sent).abs_diff(usual);
-    if is_usual(now) < is_usual(range.delivered_at) { range.delivered_at } else { now }
 }

@@ -332,16 +332,16 @@ impl Stream {
         self.is_closing
     }
 
-    /// The capture ends at `now`: decides what can be decided.
+    /// The capture ends at `now`: decides what can be decided. What comes after the last packet of the connection says nothing about
+    /// it: a sender that waits sends again, so its packets may not have been captured.
     pub(crate) fn finish(&mut self, now: Instant, log: &mut Log) {
-        let now = now.max(self.last);
-        if let Some(failure) = self.handshake.finish(now) {
-            self.report_failure(&failure, now, log);
+        let waited = now.max(self.last).min(self.last + SILENCE);
+        if let Some(failure) = self.handshake.finish(waited) {
+            self.report_failure(&failure, waited, log);
         }
         for end in 0..2 {
-            let ended = if self.is_reset { self.last } else { now };
-            let mut out = FindingSink { stream: self.number, end: end as u8, now: ended, log };
-            self.directions[end].finish(&mut out);
+            let mut out = FindingSink { stream: self.number, end: end as u8, now: self.last, log };
+            self.directions[end].finish(self.is_reset, &mut out);
             self.release(end, log);
         }
     }

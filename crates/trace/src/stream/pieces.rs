@@ -52,6 +52,11 @@ impl Pieces {
         self.0.is_empty()
     }
 
+    /// The first packet that is not reported yet.
+    pub(super) fn first_frame(&self) -> u64 {
+        self.0.iter().map(|piece| piece.seen.frame).min().unwrap_or(u64::MAX)
+    }
+
     /// The verdict on the bytes of one range in the packet that was seen as `seen`.
     pub(super) fn add(
         &mut self,

@@ -327,6 +327,18 @@ impl Ranges {
         index
     }
 
+    /// The first packet that carried any of them.
+    pub(super) fn first_frame(&self) -> u64 {
+        let again = |range: &Range| range.again.iter().map(|again| again.seen.frame).min().unwrap_or(u64::MAX);
+        self.all.iter().map(|range| range.first.frame.min(again(range))).min().unwrap_or(u64::MAX)
+    }
+
+    /// No duplicates were reported so far.
+    #[cold]
+    pub(super) fn forget_duplicates(&mut self) {
+        self.all.iter_mut().for_each(|range| range.duplicates = 0);
+    }
+
     /// Releases memory that is not needed now.
     pub(super) fn shrink(&mut self) {
         self.all.shrink_to_fit();

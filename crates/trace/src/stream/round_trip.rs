@@ -12,6 +12,11 @@ use serde::{Deserialize, Serialize};
 
 use crate::spread::LogHistogram;
 
+/// The shortest of so many samples is near the shortest there is.
+const SOME_SAMPLES: u64 = 8;
+/// No retransmission timer runs for less than this and the round trip.
+pub(super) const MIN_TIMEOUT: Duration = Duration::from_millis(150);
+
 /// The samples of a round trip: smoothed as in RFC 6298, the smallest, and their distribution.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct RoundTrip {
@@ -60,6 +65,12 @@ impl RoundTrip {
         self.bound
     }
 
+    /// The same with a margin. The handshake alone may have been slow, for example while a radio link was set up.
+    pub(super) fn shortest_answer(&self) -> Option<Duration> {
+        let share = if self.samples.values < SOME_SAMPLES { 0.5 } else { 0.9 };
+        self.bound.map(|bound| bound.mul_f64(share))
+    }
+
     pub(crate) fn least(&self) -> Option<Duration> {
         self.least
     }
@@ -70,7 +81,7 @@ impl RoundTrip {
 
     /// The shortest retransmission timeout of common systems with this round trip: Linux adds at least 200 ms.
     pub(super) fn shortest_timeout(&self) -> Duration {
-        self.smoothed + (self.variation * 4).max(Duration::from_millis(150))
+        self.smoothed + (self.variation * 4).max(MIN_TIMEOUT)
     }
 }
 

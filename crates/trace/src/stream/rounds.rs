@@ -13,8 +13,8 @@ use serde::{Deserialize, Serialize};
 const ROUNDS_BEFORE: usize = 8;
 /// An episode is closed after this many rounds even if the previous rate is not reached.
 const MAX_ROUNDS: u32 = 256;
-/// This many episodes are remembered one by one; older ones are only part of the sum, where `on_spurious` has no effect.
-const MAX_EPISODES: usize = 4096;
+/// Beyond this many episodes, those whose packets all have a verdict become part of a sum.
+const MANY_EPISODES: usize = 4096;
 /// The shortest round, so that rounds contain packets.
 const SHORTEST_ROUND: Duration = Duration::from_millis(1);
 /// Below this share of the previous rate, the sender has reduced its window.
@@ -67,6 +67,8 @@ pub(crate) struct Rounds {
     /// Rounds in a row without data; from two on, the application may have paused.
     empty: u32,
     episodes: Vec<Episode>,
+    /// So many episodes remained when the decided ones were forgotten.
+    remained: usize,
     /// Episodes that are no longer remembered.
     forgotten: Reductions,
 }
@@ -116,7 +118,8 @@ impl Rounds {
     }
 
     /// A retransmission. Called after `on_data` of the same packet, which may have begun the round that it belongs to.
-    pub(super) fn on_retransmission(&mut self, frame: u64) {
+    /// `undecided_from`: the first packet that may still be found to be spurious; it is seldom needed.
+    pub(super) fn on_retransmission(&mut self, frame: u64, undecided_from: impl FnOnce() -> u64) {
         self.has_retransmission = true;
         let open = self.episodes.last_mut().filter(|episode| !episode.is_closed && episode.rounds < 2);
         if let Some(episode) = open {
@@ -124,10 +127,9 @@ impl Rounds {
             episode.retransmissions += 1;
             return;
         }
-        if self.episodes.len() == MAX_EPISODES {
-            for episode in self.episodes.drain(..MAX_EPISODES / 2) {
-                self.forgotten.add(&episode);
-            }
+        // What is undecided is bounded by the ranges that are remembered.
+        if self.episodes.len() >= MANY_EPISODES.max(self.remained * 2) {
+            self.forget(undecided_from());
         }
         // Before the last episode is closed, the rate is still reduced, so the earlier baseline applies.
         let open = self.episodes.last_mut().filter(|episode| !episode.is_closed);
@@ -153,6 +155,16 @@ impl Rounds {
             ..Episode::default()
         };
         self.episodes.push(episode);
+    }
+
+    /// Forgets the episodes before this packet, except for the last one.
+    #[cold]
+    fn forget(&mut self, undecided_from: u64) {
+        let decided = self.episodes.partition_point(|episode| episode.is_closed && episode.last_frame < undecided_from);
+        for episode in self.episodes.drain(..decided.min(self.episodes.len() - 1)) {
+            self.forgotten.add(&episode);
+        }
+        self.remained = self.episodes.len();
     }
 
     /// The packet `frame` is a spurious retransmission. Called when that verdict is counted, long after `on_retransmission`.
@@ -203,7 +215,7 @@ mod tests {
             let now = Instant::ZERO + ROUND * (i as u64 + 1);
             rounds.on_data(1000, now, Some(ROUND));
             if again.contains(&i) {
-                rounds.on_retransmission(100 + i as u64);
+                rounds.on_retransmission(100 + i as u64, || 0);
             }
             for _ in 1..*kilobytes {
                 rounds.on_data(1000, now, Some(ROUND));
@@ -237,5 +249,33 @@ mod tests {
         rounds.on_spurious(103);
         let sum = rounds.reductions();
         assert_eq!((sum.false_count, sum.undone, sum.missing), (0, 1, [0.0, 0.0]));
+    }
+
+    #[test]
+    fn verdicts_on_any_number_of_episodes_count() {
+        let with = |decided_at_once: bool| {
+            let mut rounds = Rounds::default();
+            let mut most = 0;
+            for round in 0..60_000_u64 {
+                for _ in 0..if round % 6 == 3 { 5 } else { 10 } {
+                    rounds.on_data(1000, Instant::ZERO + ROUND * (round + 1), Some(ROUND));
+                }
+                if round % 6 == 2 {
+                    rounds.on_retransmission(round, || if decided_at_once { round } else { 0 });
+                    if decided_at_once {
+                        rounds.on_spurious(round);
+                    }
+                }
+                most = most.max(rounds.episodes.len());
+            }
+            if !decided_at_once {
+                (0..60_000).filter(|round| round % 6 == 2).for_each(|round| rounds.on_spurious(round));
+            }
+            (rounds.reductions(), most)
+        };
+        let (at_once, most) = with(true);
+        assert_eq!((at_once.count, at_once.false_count), (10_000, 10_000));
+        assert!(most <= MANY_EPISODES, "{most}");
+        assert_eq!(with(false).0, at_once);
     }
 }

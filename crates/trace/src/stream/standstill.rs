@@ -5,8 +5,13 @@
 use reknit_units::{Duration, Instant};
 use serde::{Deserialize, Serialize};
 
+use super::round_trip::MIN_TIMEOUT;
+
 /// Without retransmissions, the receiver may cause a shorter silence: it delays ACKs (RFC 9293 §3.8.6.3).
 const MIN_SILENCE: Duration = Duration::from_secs(1);
+
+/// Without acknowledgments, a sender does not send so many new packets after a retransmission.
+const MANY_NEW: u32 = 10;
 
 /// Follows the progress of one direction.
 #[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
@@ -14,6 +19,8 @@ pub(super) struct StallDetector {
     /// Since when data is outstanding without progress; none if nothing is outstanding.
     since: Option<Instant>,
     retransmissions: u32,
+    /// Packets with new data since the first retransmission.
+    new_packets: u32,
     /// The first retransmission, or else the first packet with outstanding data.
     frame: u64,
     at: Instant,
@@ -26,17 +33,20 @@ pub(super) struct StallDetector {
 pub(super) struct Stall {
     pub(super) lasted: Duration,
     pub(super) retransmissions: u32,
+    /// The sender goes on: it gets acknowledgments that were not captured.
+    pub(super) goes_on: bool,
     pub(super) frame: u64,
     pub(super) at: Instant,
 }
 
 impl StallDetector {
-    /// A packet with data that is not acknowledged.
+    /// A packet with data that is not acknowledged, `is_new` or a retransmission.
     #[inline]
-    pub(super) fn on_sent(&mut self, frame: u64, now: Instant) {
+    pub(super) fn on_sent(&mut self, is_new: bool, frame: u64, now: Instant) {
         if self.since.is_none() {
             *self = StallDetector { since: Some(now), frame, at: now, ..StallDetector::default() };
         }
+        self.new_packets += u32::from(is_new && self.retransmissions > 0);
     }
 
     /// A retransmission.
@@ -52,13 +62,24 @@ impl StallDetector {
         self.is_window = true;
     }
 
-    /// Something was acknowledged. `timeout`: the shortest time that a retransmission timer runs.
+    /// True if there may have been a stall until now. Called before the round trip is updated by the acknowledgment that ends it.
     #[inline]
-    pub(super) fn on_progress(&mut self, is_outstanding: bool, timeout: Duration, now: Instant) -> Option<Stall> {
-        let since = self.since?;
-        let stall = if now.since(since) < timeout { None } else { self.stall(timeout, now) };
+    pub(super) fn may_have_stalled(&self, now: Instant) -> bool {
+        self.since.is_some_and(|since| now.since(since) >= MIN_TIMEOUT)
+    }
+
+    /// Something was acknowledged. `timeout`: the shortest time that a retransmission timer runs, if there may have been a stall.
+    #[inline]
+    pub(super) fn on_progress(
+        &mut self,
+        is_outstanding: bool,
+        timeout: Option<Duration>,
+        now: Instant,
+    ) -> Option<Stall> {
+        self.since?;
+        let stall = timeout.and_then(|timeout| self.stall(timeout, now));
         self.since = is_outstanding.then_some(now);
-        (self.retransmissions, self.is_window) = (0, false);
+        (self.retransmissions, self.new_packets, self.is_window) = (0, 0, false);
         stall
     }
 
@@ -74,6 +95,7 @@ impl StallDetector {
         let lasted = now.since(self.since?);
         let least = if self.retransmissions > 0 { timeout } else { timeout.max(MIN_SILENCE) };
         let StallDetector { retransmissions, frame, at, .. } = *self;
-        (lasted >= least && !self.is_window).then_some(Stall { lasted, retransmissions, frame, at })
+        let goes_on = self.new_packets >= MANY_NEW;
+        (lasted >= least && !self.is_window).then_some(Stall { lasted, retransmissions, goes_on, frame, at })
     }
 }

@@ -52,14 +52,19 @@ pub(crate) struct Upstream {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Marks<'a> {
     pub(super) clock: &'a Clock,
-    /// The shortest round trip between the two ends so far, and its known lower bound.
-    pub(super) round_trip: Option<Duration>,
-    pub(super) bound: Option<Duration>,
+    pub(super) timing: Timing,
     pub(super) receiver: Receiver,
     /// The receiver has acknowledged or SACKed all bytes of the packet.
     pub(super) is_there: bool,
     /// Data before this may have been sent before the capture began.
     pub(super) unseen_below: u64,
+}
+
+/// The shortest round trip between the two ends so far, and its known lower bound.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Timing {
+    pub(super) round_trip: Option<Duration>,
+    pub(super) bound: Option<Duration>,
 }
 
 /// What is known about the receiver. Made by `After::receiver` for one call.
@@ -103,16 +108,16 @@ impl Receiver {
     }
 }
 
-impl Marks<'_> {
+impl Timing {
     /// True if no retransmission could have been triggered within this time.
-    fn is_too_soon(&self, span: Duration) -> bool {
+    fn is_too_soon(self, span: Duration) -> bool {
         self.bound.is_some_and(|bound| span < bound.mul_f64(0.8))
     }
 
     /// True if packets with equal headers were sent together. A retransmission comes at least a round trip later, and the
     /// shortest round trip so far is a safe measure of it.
-    fn equal_means_together(&self) -> bool {
-        self.round_trip.is_some_and(|round_trip| self.clock.tells_apart(round_trip.mul_f64(0.8)))
+    fn equal_means_together(self, clock: &Clock) -> bool {
+        self.round_trip.is_some_and(|round_trip| clock.tells_apart(round_trip.mul_f64(0.8)))
     }
 }
 
@@ -152,7 +157,7 @@ impl Upstream {
         if ranges.have((start.max(ranges.floor()), end)) {
             return Earlier::Repeat(self.on_repeat((start, end), seen, ranges, marks, out));
         }
-        let origin = Self::origin(start, seen, ranges, marks);
+        let origin = origin(start, seen, ranges, marks.clock, marks.timing);
         match origin {
             Origin::Repair | Origin::Unclear if marks.is_there => return Earlier::New(Origin::Acknowledged),
             // It may be the first transmission, or repeat one from before the capture began.
@@ -163,7 +168,7 @@ impl Upstream {
             Origin::Original if marks.is_there => {} // the capture does not have them in the order of passing
             Origin::Original => self.report_late((start, end), seen, out),
             Origin::Unclear => {
-                out.report(PathPart::Upstream, seen, (start, end), Verdict::Unknown(UnknownReason::SameHeaders))
+                out.report(PathPart::Upstream, seen, (start, end), Verdict::Unknown(UnknownReason::SameHeaders));
             }
             _ => {}
         }
@@ -174,19 +179,6 @@ impl Upstream {
         if let Some(late) = self.reordering.on_arrival(range.0, seen.at) {
             self.latest = self.latest.max(late.late);
             out.report(PathPart::Upstream, seen, range, Verdict::Reordered { packets: late.extent, late: late.late });
-        }
-    }
-
-    /// Whether a packet that fills a hole is late or a retransmission. Originals are sent in the order of their bytes, so a
-    /// packet that was sent after an original with later bytes is a retransmission.
-    fn origin(start: u64, seen: CapturedSegment, ranges: &Ranges, marks: Marks<'_>) -> Origin {
-        let Some(above) = original_above(start, ranges) else { return Origin::Unclear };
-        match marks.clock.order(&seen, &above.first) {
-            Some(Ordering::Less) => Origin::Original,
-            Some(Ordering::Greater) => Origin::Repair,
-            Some(Ordering::Equal) if marks.equal_means_together() => Origin::Original,
-            _ if marks.is_too_soon(seen.at.since(above.first.at)) => Origin::Original,
-            _ => Origin::Unclear,
         }
     }
 
@@ -204,8 +196,8 @@ impl Upstream {
         let first = range.first;
         let copies = |other: &CapturedSegment| marks.clock.is_copy(other, &seen);
         let is_copy = copies(&first) || range.again.iter().any(|again| copies(&again.seen));
-        let is_soon = marks.is_too_soon(seen.at.since(range.last_sent().at));
-        if is_copy && (marks.equal_means_together() || is_soon) {
+        let is_soon = marks.timing.is_too_soon(seen.at.since(range.last_sent().at));
+        if is_copy && (marks.timing.equal_means_together(marks.clock) || is_soon) {
             out.report(PathPart::Upstream, seen, bytes, Verdict::Duplicated);
             return Repeat::Copy;
         }
@@ -219,6 +211,9 @@ impl Upstream {
                 if is_needed { Repeat::Replacement } else { Repeat::Waiting }
             }
             Some(Ordering::Greater) => Repeat::Retransmission,
+            None | Some(Ordering::Equal) if range.origin == Origin::Original && is_another(range, bytes, &seen) => {
+                Repeat::Retransmission
+            }
             None | Some(Ordering::Equal) if is_soon => {
                 out.report(PathPart::Upstream, seen, bytes, Verdict::Duplicated);
                 Repeat::Copy
@@ -248,7 +243,7 @@ impl Upstream {
         marks: Marks<'_>,
         out: &mut FindingSink<'_>,
     ) {
-        let is_original = Self::origin(bytes.0, seen, ranges, marks) == Origin::Original;
+        let is_original = origin(bytes.0, seen, ranges, marks.clock, marks.timing) == Origin::Original;
         let index = ranges.narrow(index, bytes.0, bytes.1);
         let Some(range) = ranges.at_mut(index) else { return };
         if is_original {
@@ -317,7 +312,7 @@ impl Upstream {
     /// The verdict on a range that is being forgotten, before [`super::after`]'s: if its original has not come by now, it was
     /// lost.
     pub(super) fn decide(&mut self, range: &Range, clock: &Clock, pieces: &mut Pieces, out: &mut FindingSink<'_>) {
-        self.disorder.on_settled(range.place_here);
+        self.disorder.on_settled(range.place_here, range.first.frame);
         let bytes = (range.start, range.end);
         let stamp = |seen: &CapturedSegment| seen.tsval().map_or(Departure::Unknown, Departure::Stamp);
         match range.origin {
@@ -425,6 +420,27 @@ pub(super) fn decide_repeats(range: &Range, clock: &Clock, keeps_order: bool, pi
         }
         earlier = again.seen;
     }
+}
+
+/// Whether a packet that fills a hole is late or a retransmission. Originals are sent in the order of their bytes, so a packet that
+/// was sent after an original with later bytes is a retransmission.
+pub(super) fn origin(start: u64, seen: CapturedSegment, ranges: &Ranges, clock: &Clock, timing: Timing) -> Origin {
+    let Some(above) = original_above(start, ranges) else { return Origin::Unclear };
+    match clock.order(&seen, &above.first) {
+        Some(Ordering::Less) => Origin::Original,
+        Some(Ordering::Greater) => Origin::Repair,
+        Some(Ordering::Equal) if timing.equal_means_together(clock) => Origin::Original,
+        _ if timing.is_too_soon(seen.at.since(above.first.at)) => Origin::Original,
+        _ => Origin::Unclear,
+    }
+}
+
+/// True if a packet with these bytes cannot be a copy of one that carried `range`: it begins elsewhere, or has another IP
+/// identification.
+fn is_another(range: &Range, bytes: (u64, u64), seen: &CapturedSegment) -> bool {
+    let mut ids =
+        std::iter::once(&range.first).chain(range.again.iter().map(|again| &again.seen)).map(CapturedSegment::ip_id);
+    bytes.0 > range.start - u64::from(range.within) || seen.ip_id().is_some() && ids.all(|id| id != seen.ip_id())
 }
 
 /// The next original with later bytes than `start`.

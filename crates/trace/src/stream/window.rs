@@ -176,9 +176,10 @@ impl Window {
         self.closed.is_some()
     }
 
-    /// The sender sends a window probe.
-    pub(super) fn on_probe(&mut self) {
-        if let Some(closed) = &mut self.closed {
+    /// The sender sends a window probe, unless the packet was sent before it could know that the window is closed. `near`: the round
+    /// trip to the sender.
+    pub(super) fn on_probe(&mut self, near: Duration, now: Instant) {
+        if let Some(closed) = self.closed.as_mut().filter(|closed| now.since(closed.since) >= near) {
             closed.probes = closed.probes.saturating_add(1);
         }
     }
@@ -226,7 +227,8 @@ mod tests {
         window.on_sent(2000, 1000, Duration::ZERO, at(10));
         assert_eq!(window.on_ack(&told(2000, 0), 2000, at(20)), (None, None));
         assert!(window.is_closed() && window.is_beyond(2000) && !window.is_beyond(1999));
-        window.on_probe();
+        window.on_probe(Duration::from_millis(40), at(59));
+        window.on_probe(Duration::from_millis(40), at(60));
         let (closed, _) = window.on_ack(&told(2000, 5000), 2000, at(120));
         assert_eq!(closed.map(|closed| (closed.since, closed.probes, closed.frame)), Some((at(20), 1, 2000)));
         assert_eq!(window.limited_by_receiver(), Duration::from_millis(110));

@@ -1,5 +1,7 @@
 //! Captures that are changed record by record.
 
+pub(crate) mod changes;
+
 use reknit_trace::{Analysis, Analyzer, CapturePoint, Event, Events, Options};
 
 pub(crate) const HEADER: usize = 24;

@@ -87,6 +87,20 @@ impl Confusion {
         if self.happened() == 0 { 1.0 } else { committed as f64 / self.happened() as f64 }
     }
 
+    /// Adds what was said about other packets.
+    pub(crate) fn add(&mut self, other: &Confusion) {
+        for (cell, count) in &other.cells {
+            *self.cells.entry(*cell).or_default() += count;
+        }
+        for (truth, count) in &other.unknown {
+            *self.unknown.entry(*truth).or_default() += count;
+        }
+        for (sum, count) in self.why.iter_mut().zip(other.why) {
+            *sum += count;
+        }
+        self.other_side += other.other_side;
+    }
+
     /// Adds what was said about one packet.
     pub(crate) fn compare(&mut self, truth: &BTreeSet<Claim>, events: &[Event], sent: &Sent) {
         let mut said: BTreeSet<Claim> = events.iter().filter_map(Claim::of).collect();
@@ -120,6 +134,21 @@ impl Confusion {
         });
         for (why, cause) in whys.zip(sent.cause) {
             self.compare_why(why, cause);
+        }
+    }
+
+    /// Adds what was said about frames, each made of some frames of the whole capture.
+    pub(crate) fn compare_frames(&mut self, log: &Log, tap: usize, events: &[Event], parts: &BTreeMap<u64, Vec<u64>>) {
+        let mut said: BTreeMap<u64, Vec<Event>> = BTreeMap::new();
+        for event in events.iter().filter(|event| !matches!(event.verdict, Verdict::Incident { .. })) {
+            said.entry(event.frame).or_default().push(*event);
+        }
+        let truth = log.truth(tap);
+        for (frame, parts) in parts {
+            let Some(passing) = log.frames[tap][*frame as usize - 1] else { continue };
+            let claims: BTreeSet<Claim> = parts.iter().filter_map(|part| truth.get(part)).flatten().copied().collect();
+            let said = said.get(frame).map_or(&[][..], Vec::as_slice);
+            self.compare(&claims, said, &log.sent[passing.serial]);
         }
     }
 

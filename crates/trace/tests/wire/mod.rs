@@ -1,9 +1,11 @@
 //! Writes captures packet by packet: a connection between a client, end 0, and a server, end 1.
 
+pub(crate) mod incidents;
+
 use reknit_tcp::segment::{Flags, Options as SegmentOptions, SackBlock, Timestamps};
 use reknit_tcp::{Segment, SeqNum};
 use reknit_trace::{
-    Analysis, Analyzer, CapturePoint, DirectionReport, Event, Events, Frame, Incident, IncidentReport, Options,
+    Analysis, Analyzer, CapturePoint, DirectionReport, Event, Events, Incident, IncidentReport, Options,
 };
 use reknit_wire::{Endpoints, encode_headers_for_offload};
 
@@ -141,16 +143,25 @@ impl Wire {
         self.packets.len()
     }
 
-    pub(crate) fn analyze_at(&self, at: Option<CapturePoint>) -> (Analysis, Vec<Event>) {
+    /// A pcap file.
+    pub(crate) fn file(&self) -> Vec<u8> {
+        let mut file =
+            [0xa1b2_c3d4_u32, 0x0004_0002, 0, 0, 262_144, LINKTYPE_RAW.into()].map(u32::to_le_bytes).concat();
         let mut order: Vec<&Packet> = self.packets.iter().collect();
         order.sort_by_key(|packet| packet.us);
+        for Packet { us, bytes, len } in order {
+            let (seconds, micros) = (1_700_000_000 + us / 1_000_000, us % 1_000_000);
+            let record = [seconds as u32, micros as u32, bytes.len() as u32, *len as u32];
+            file.extend(record.map(u32::to_le_bytes).concat());
+            file.extend(bytes);
+        }
+        file
+    }
+
+    pub(crate) fn analyze_at(&self, at: Option<CapturePoint>) -> (Analysis, Vec<Event>) {
         let mut analyzer = Analyzer::new(Options { at, ..Options::default() });
         let mut events = Events::default();
-        for (number, Packet { us, bytes, len }) in (1..).zip(order) {
-            let at = Some(1_700_000_000_000_000_000 + us * 1000);
-            let frame = Frame { number, at, interface: 0, link: LINKTYPE_RAW, bytes, original_len: *len };
-            analyzer.on_frame(&frame, &mut |event| events.add(event));
-        }
+        analyzer.read(&self.file()[..], &mut |event| events.add(event)).expect("a good capture");
         let analysis = analyzer.finish(&mut |event| events.add(event));
         let (events, _) = events.counted(&analysis);
         (analysis, events)

@@ -5,11 +5,12 @@ use reknit_units::{Duration, Instant};
 
 use super::super::known::SequenceState;
 use super::super::log::{Finding, FindingSink};
-use super::super::ranges::{Delivery, Range};
+use super::super::ranges::{Delivery, Origin, Range};
 use super::super::sighting::CapturedSegment;
 use super::super::standstill::Stall;
+use super::super::upstream::origin;
 use super::Data;
-use crate::{Incident, PathPart, UnknownReason, Verdict};
+use crate::{Incident, PathPart, RetransmitReason, UnknownReason, Verdict};
 
 /// If progress stopped less than this before the end of a capture, it is too early to report that there was no answer.
 const MIN_SILENCE: Duration = Duration::from_secs(1);
@@ -17,6 +18,27 @@ const MIN_SILENCE: Duration = Duration::from_secs(1);
 const MIN_FULL: u32 = 536;
 
 impl Data {
+    /// Data that was acknowledged so long ago that its packets are forgotten, or that was sent before the capture began.
+    pub(super) fn report_forgotten(
+        &self,
+        bytes: (u64, u64),
+        seen: CapturedSegment,
+        known: &SequenceState,
+        out: &mut FindingSink<'_>,
+    ) {
+        let reason = if bytes.0 < known.unseen_below { UnknownReason::BeforeCapture } else { UnknownReason::Forgotten };
+        let [mut here, mut after] = [Verdict::Unknown(reason); 2];
+        if bytes.1 <= known.heard {
+            after = Verdict::Spurious(RetransmitReason::Unknown);
+            // Otherwise it may be the first transmission, which is late.
+            if origin(bytes.0, seen, &self.ranges, &self.clock, self.timing(known)) == Origin::Repair {
+                here = after;
+            }
+        }
+        out.report(PathPart::AtCapturePoint, seen, bytes, here);
+        out.report(PathPart::Downstream, seen, bytes, after);
+    }
+
     pub(super) fn report_uncaptured(&mut self, bytes: (u64, u64), seen: CapturedSegment, out: &mut FindingSink<'_>) {
         self.missed += bytes.1 - bytes.0;
         let what = Incident::NotCaptured;
@@ -24,9 +46,29 @@ impl Data {
         out.incident(&Finding { what, side: PathPart::Connection, frame, at, bytes, count: 1, lasted });
     }
 
+    /// `ack` acknowledges something. `timeout`: the shortest time that a retransmission timer runs, if there may have been a stall.
+    #[inline]
+    pub(super) fn on_progress(
+        &mut self,
+        ack: u64,
+        timeout: Option<Duration>,
+        now: Instant,
+        known: &SequenceState,
+        out: &mut FindingSink<'_>,
+    ) {
+        if let Some(stall) = self.standstill.on_progress(ack < known.highest, timeout, now) {
+            let what = if stall.retransmissions > 0 { Incident::Timeouts } else { Incident::Silence };
+            Self::report_stall(what, stall, (known.acked, ack), out);
+        }
+        if self.upstream.leaves_out(ack) && ack > known.acked {
+            let receiver = self.downstream.receiver(ack, self.far.least());
+            receiver.note_missing(ack, &mut self.ranges, now);
+        }
+    }
+
     #[cold]
-    pub(super) fn report_stall(what: Incident, stall: Stall, bytes: (u64, u64), out: &mut FindingSink<'_>) {
-        let Stall { lasted, retransmissions: count, frame, at } = stall;
+    fn report_stall(what: Incident, stall: Stall, bytes: (u64, u64), out: &mut FindingSink<'_>) {
+        let Stall { lasted, retransmissions: count, frame, at, .. } = stall;
         out.incident(&Finding {
             what,
             side: PathPart::Connection,
@@ -87,7 +129,8 @@ impl Data {
         let Some(stall) = self.standstill.finish(self.far.shortest_timeout().max(MIN_SILENCE), out.now) else {
             return;
         };
-        if known.acked >= known.highest || stall.retransmissions == 0 && self.downstream.waiting().is_some() {
+        // A sender that waits for an answer sends again, but does not go on.
+        if known.acked >= known.highest || stall.retransmissions == 0 || stall.goes_on {
             return;
         }
         let only_full = self.largest > self.largest_settled && self.largest >= MIN_FULL;
@@ -95,6 +138,11 @@ impl Data {
         let what = if is_mtu { Incident::NoAnswerToFullSegments } else { Incident::NoAnswer };
         self.downstream.give_up();
         Self::report_stall(what, stall, (known.acked, known.highest), out);
+    }
+
+    /// The connection was reset before: what passed later, or was outstanding, is not answered.
+    pub(in crate::stream) fn on_refusal(&mut self) {
+        self.downstream.give_up();
     }
 
     /// Data that the sender must have sent, by its sequence numbers or ACKs, but that never passed. Called after `on_end`, before

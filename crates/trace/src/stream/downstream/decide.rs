@@ -45,13 +45,13 @@ impl Downstream {
             self.report_journeys(range, known.may_report, out);
         }
         if range.is_delivered() {
-            self.disorder.on_settled(range.place_there);
+            self.disorder.on_settled(range.place_there, range.first.frame);
         }
         if range.is_plain() && self.doubtful.is_empty() {
             return;
         }
         if let Some(late) = self.doubtful.remove(&range.start) {
-            settle_late(range, late, loss, out);
+            decide_late(range, late, loss, out);
         }
         if range.start < known.unseen_below {
             return;
@@ -69,7 +69,8 @@ impl Downstream {
             Delivery::Open | Delivery::Missing | Delivery::Refused => {}
             Delivery::Likely { by, by_echo } => self.decide_replaced(range, usize::from(by), by_echo, with, pieces),
             Delivery::Clear => {
-                let is_due = range.is_retransmitted() && range.duplicates == 0;
+                let is_due =
+                    range.is_retransmitted() && range.duplicates == 0 && !self.has_hidden_since(range.delivered_at);
                 self.missing = self.missing.saturating_add(u32::from(is_due));
                 rule_spurious(range, 0, pieces);
                 if usize::from(range.duplicates) > range.again.len() {
@@ -102,6 +103,8 @@ impl Downstream {
         let is_soon = brought.is_some_and(|again| range.delivered_at.since(again.seen.at) < least.mul_f64(0.9));
         let unknown = if !by_echo && is_soon {
             Some(UnknownReason::SameHeaders)
+        } else if !by_echo && self.has_hidden_since(range.delivered_at) {
+            Some(UnknownReason::Truncated)
         } else if !by_echo && !self.would_report(range, known.may_report) {
             Some(UnknownReason::NoDuplicateReports)
         } else {
@@ -145,6 +148,9 @@ impl Downstream {
     /// some receivers combine acknowledgments, and each ACK reports one duplicate. Without reports, an acknowledgment without
     /// news would have answered a duplicate.
     fn would_report(&self, range: &Range, may_report: bool) -> bool {
+        if self.has_hidden_since(range.delivered_at) {
+            return false;
+        }
         if self.duplicates > 0 {
             return self.missing < MAX_MISSING || u64::from(self.missing) * MAX_UNREPORTED < self.duplicates;
         }
@@ -159,7 +165,7 @@ impl Downstream {
 }
 
 /// A range that was late by more than a round trip.
-fn settle_late(range: &Range, (packets, late): (u32, Duration), loss: f64, out: &mut FindingSink<'_>) {
+fn decide_late(range: &Range, (packets, late): (u32, Duration), loss: f64, out: &mut FindingSink<'_>) {
     let verdict = if packets == 0 || loss > 0.0 {
         Verdict::Unknown(UnknownReason::CaptureLoss)
     } else {
