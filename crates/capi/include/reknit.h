@@ -25,11 +25,12 @@ typedef struct reknit_stack reknit_stack;
 /* Names of sockets and listeners. 0 is none, and a name is not used again. */
 typedef uint64_t reknit_socket;
 typedef uint64_t reknit_listener;
+typedef uint64_t reknit_udp;
 
 enum {
     REKNIT_OK = 0,
     REKNIT_WOULD_BLOCK = -1, /* an event follows when it would not */
-    REKNIT_ENDED = -2,       /* the connection was refused, reset, aborted, or timed out */
+    REKNIT_ENDED = -2,       /* the connection was refused, reset, aborted, or timed out; UDP: nobody listens there */
     REKNIT_SHUT_DOWN = -3,   /* this direction was shut down before */
     REKNIT_INVALID = -4,     /* an argument: NULL, not UTF-8, no such socket, address or option */
     REKNIT_PANIC = -5        /* internal error in reknit; free the stack */
@@ -60,7 +61,9 @@ typedef enum {
     REKNIT_READABLE = 3, /* data, the end, or an error: call reknit_read until it would block */
     REKNIT_WRITABLE = 4, /* comes after reknit_write has not taken everything */
     REKNIT_CLOSED = 5,   /* the connection has ended; reknit_close is still needed */
-    REKNIT_DELIVERED = 6 /* comes after reknit_delivered would have blocked: call it again */
+    REKNIT_DELIVERED = 6, /* comes after reknit_delivered would have blocked: call it again */
+    REKNIT_UDP_READABLE = 7, /* id is a UDP socket: call reknit_udp_receive until it would block */
+    REKNIT_UDP_WRITABLE = 8  /* comes after reknit_udp_send would have blocked */
 } reknit_event_kind;
 
 typedef struct {
@@ -161,6 +164,22 @@ typedef struct {
 } reknit_info;
 
 int reknit_get_info(const reknit_stack *stack, uint64_t now, reknit_socket socket, reknit_info *info);
+
+/* ---- UDP ---- */
+
+/* A socket on an address of the stack, or on "0.0.0.0:53" or "[::]:53" for all of them; port 0 is any free one. 0 on failure. */
+reknit_udp reknit_udp_bind(reknit_stack *stack, const char *address);
+/* From now on the socket gets only datagrams from this address. If nobody listens there, and an ICMP message says so, the next
+ * reknit_udp_send without an address, or reknit_udp_receive, returns REKNIT_ENDED, once. */
+int reknit_udp_connect(reknit_stack *stack, reknit_udp socket, const char *address);
+int reknit_udp_local(const reknit_stack *stack, reknit_udp socket, char *into, size_t size);
+/* Sends a datagram; with NULL as address to where the socket is connected. Datagrams are not fragmented. REKNIT_WOULD_BLOCK if
+ * the send buffer is full. */
+int reknit_udp_send(reknit_stack *stack, reknit_udp socket, const char *address, const void *bytes, size_t len);
+/* The length of the next datagram, or negative; what does not fit is lost. from, which may be NULL, gets the sender's address. */
+ptrdiff_t reknit_udp_receive(reknit_stack *stack, reknit_udp socket, void *into, size_t len, char *from, size_t from_size);
+/* What was sent is still sent. */
+int reknit_udp_close(reknit_stack *stack, reknit_udp socket);
 
 #ifdef __cplusplus
 }

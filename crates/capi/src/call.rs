@@ -44,7 +44,7 @@ impl From<Error> for Failure {
     fn from(error: Error) -> Failure {
         let code = match &error {
             Error::WouldBlock => WOULD_BLOCK,
-            Error::Ended(_) | Error::Unreachable => ENDED,
+            Error::Ended(_) | Error::Unreachable | Error::Refused => ENDED,
             Error::ShutDown => SHUT_DOWN,
             _ => INVALID,
         };

@@ -7,7 +7,8 @@ use std::net::SocketAddr;
 use reknit_stack::{Error, Linger, ListenerId, Shutdown, SocketId};
 use reknit_units::{Bytes, Duration, Instant};
 
-use crate::call::{Failure, Host, buffer, bytes, on_host, run, store, text};
+use crate::address::{address, put};
+use crate::call::{Failure, Host, buffer, bytes, on_host, run, store};
 
 /// `reknit_info` of the header.
 #[repr(C)]
@@ -38,13 +39,6 @@ pub struct CInfo {
     busy: u64,
     by_peer_window: u64,
     by_send_buffer: u64,
-}
-
-fn address(pointer: *const c_char) -> Result<SocketAddr, Failure> {
-    let text = text(pointer, "address")?;
-    text.parse().map_err(|_| {
-        Failure::invalid(format!("`{text}` is not an address with a port; write 10.0.0.2:80 or [fd00::2]:80"))
-    })
 }
 
 /// See the header.
@@ -126,18 +120,6 @@ pub extern "C" fn reknit_local(stack: *mut Host, socket: u64, into: *mut c_char,
 #[unsafe(no_mangle)]
 pub extern "C" fn reknit_remote(stack: *mut Host, socket: u64, into: *mut c_char, size: usize) -> i32 {
     run(stack, |host| put(host.stack.addresses(SocketId::from_bits(socket)).map(|(_, remote)| remote), into, size))
-}
-
-/// Writes an address where C wants it.
-fn put(address: Option<SocketAddr>, into: *mut c_char, size: usize) -> Result<(), Failure> {
-    let text = address.ok_or(Error::NoSocket)?.to_string();
-    let into = buffer(into.cast(), size)?;
-    let Some((room, end)) = into.split_at_mut_checked(text.len()).filter(|(_, rest)| !rest.is_empty()) else {
-        return Err(Failure::invalid(format!("size = {size}: the address needs {} bytes", text.len() + 1)));
-    };
-    room.copy_from_slice(text.as_bytes());
-    end[0] = 0;
-    Ok(())
 }
 
 /// See the header.

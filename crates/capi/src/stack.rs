@@ -115,14 +115,15 @@ pub extern "C" fn reknit_next_event(stack: *mut Host, event: *mut CEvent) -> i32
         |host| {
             let Some(next) = host.stack.next_event() else { return Ok(0) };
             let (kind, id) = match next {
-                // Only with forwarding and UDP, which C has not.
-                Event::Requested | Event::UdpReadable(_) | Event::UdpWritable(_) => return Ok(0),
+                Event::Requested => unreachable!("C has no forwarding"),
                 Event::Acceptable(id) => (1, id.to_bits()),
                 Event::Connected(id) => (2, id.to_bits()),
                 Event::Readable(id) => (3, id.to_bits()),
                 Event::Writable(id) => (4, id.to_bits()),
                 Event::Closed(id) => (5, id.to_bits()),
                 Event::Delivered(id) => (6, id.to_bits()),
+                Event::UdpReadable(id) => (7, id.to_bits()),
+                Event::UdpWritable(id) => (8, id.to_bits()),
             };
             store(event, CEvent { kind, id })?;
             Ok(1)

@@ -96,14 +96,23 @@ fn a_file_goes_to_the_kernel_and_back() {
     }
 }
 
-#[test]
-fn wrong_arguments_are_refused_with_a_reason() {
+/// Compiles a test that needs no network, and runs it.
+fn passes(name: &str) {
     if !machine::has(&["cc"]) {
         return;
     }
-    let folder = folder("arguments");
-    let program = folder.join("arguments");
-    compile(&crate_file("tests/arguments.c"), &program);
+    let program = folder(name).join(name);
+    compile(&crate_file(&format!("tests/{name}.c")), &program);
     let output = Command::new(&program).output().unwrap();
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+}
+
+#[test]
+fn wrong_arguments_are_refused_with_a_reason() {
+    passes("arguments");
+}
+
+#[test]
+fn datagrams_go_there_and_back() {
+    passes("datagrams");
 }

@@ -4,7 +4,7 @@ use reknit_tcp::experiment::Dropped;
 use reknit_tcp::segment::MAX_OPTIONS_LEN;
 use reknit_trace::Frame;
 use reknit_trace::packet::Reader;
-use reknit_wire::{Decoded, Icmp, encode_with, endpoints, set_congested, set_dropped};
+use reknit_wire::{DatagramError, Decoded, Icmp, encode_with, endpoints, set_congested, set_dropped};
 
 use crate::checksums;
 
@@ -22,7 +22,7 @@ pub(crate) fn run(data: &[u8]) {
         write_again(&decoded);
     }
     let _ = Decoded::read(&packet);
-    let _ = Icmp::read(&packet);
+    assert!(Icmp::read(&packet).is_none() || DatagramError::read(&packet).is_none());
     let link = LINKS[usize::from(how >> 1) % LINKS.len()];
     let frame = Frame {
         number: 1,

@@ -6,7 +6,7 @@ use std::ops::RangeInclusive;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
-use reknit_stack::{Error, Received, UdpId, UdpOptions};
+use reknit_stack::{Error, Received, Stack, UdpId, UdpOptions};
 
 use crate::errors::to_io;
 use crate::network::{Handle, Network};
@@ -15,8 +15,8 @@ use crate::network::{Handle, Network};
 ///
 /// A datagram that does not fit in the network's MTU is an error: datagrams are not fragmented. Arriving fragments are
 /// reassembled. If the receive buffer is full, further datagrams are dropped and counted
-/// ([`Counters::datagrams_dropped`](crate::Counters)). A socket is not connected, and ignores ICMP messages about its
-/// datagrams.
+/// ([`Counters::datagrams_dropped`](crate::Counters)). Only a connected socket
+/// ([`UdpSocket::connect`]) reports ICMP messages about its datagrams.
 pub struct UdpSocket {
     shared: Arc<Handle>,
     id: UdpId,
@@ -55,10 +55,7 @@ impl UdpSocket {
         UdpSocket::new(network, |stack| stack.forward_udp(options))
     }
 
-    fn new(
-        network: &Network,
-        bind: impl FnOnce(&mut reknit_stack::Stack) -> Result<UdpId, Error>,
-    ) -> io::Result<UdpSocket> {
+    fn new(network: &Network, bind: impl FnOnce(&mut Stack) -> Result<UdpId, Error>) -> io::Result<UdpSocket> {
         let shared = network.shared.clone();
         let id = shared.with(|state, _| bind(&mut state.stack)).map_err(to_io)?;
         Ok(UdpSocket { shared, id })
@@ -70,6 +67,32 @@ impl UdpSocket {
     /// If it is for all addresses ([`UdpSocket::forward`]).
     pub fn local_addr(&self) -> io::Result<SocketAddr> {
         self.shared.lock().stack.udp_address(self.id).ok_or_else(|| to_io(Error::NoSource))
+    }
+
+    /// Connects a socket that is bound to a single port: from now on it gets only datagrams from `remote`, and [`UdpSocket::send`]
+    /// sends to it. If nobody listens there, the next call fails with [`io::ErrorKind::ConnectionRefused`], once for each ICMP
+    /// message that says so.
+    ///
+    /// # Errors
+    /// If the address is not possible, or the socket is bound to several ports.
+    pub fn connect(&self, remote: SocketAddr) -> io::Result<()> {
+        self.shared.lock().stack.connect_udp(self.id, remote).map_err(to_io)
+    }
+
+    /// The address to which it is connected.
+    ///
+    /// # Errors
+    /// [`io::ErrorKind::NotConnected`] if it is not.
+    pub fn peer_addr(&self) -> io::Result<SocketAddr> {
+        self.shared.lock().stack.udp_peer(self.id).ok_or_else(|| to_io(Error::NotConnected))
+    }
+
+    /// Sends a datagram to the address to which the socket is connected. Waits while the send buffer is full.
+    ///
+    /// # Errors
+    /// As [`UdpSocket::send_to`]; if it is not connected; what an ICMP message has reported.
+    pub async fn send(&self, bytes: &[u8]) -> io::Result<usize> {
+        std::future::poll_fn(|cx| self.poll_with(cx, bytes.len(), |stack| stack.send_udp_to_peer(self.id, bytes))).await
     }
 
     /// Receives a datagram: its length and its sender. If it is longer than `into`, the rest is lost.
@@ -84,7 +107,7 @@ impl UdpSocket {
     /// Receives a datagram, with both of its addresses. [`Received::len`] is its whole length.
     ///
     /// # Errors
-    /// If the device failed.
+    /// If the device failed; if the socket is connected, what an ICMP message has reported.
     pub async fn recv(&self, into: &mut [u8]) -> io::Result<Received> {
         std::future::poll_fn(|cx| self.poll_recv(cx, into)).await
     }
@@ -144,10 +167,19 @@ impl UdpSocket {
         local: Option<SocketAddr>,
         remote: SocketAddr,
     ) -> Poll<io::Result<usize>> {
+        self.poll_with(cx, bytes.len(), |stack| stack.send_udp(self.id, local, remote, bytes))
+    }
+
+    fn poll_with(
+        &self,
+        cx: &mut Context<'_>,
+        len: usize,
+        send: impl FnOnce(&mut Stack) -> Result<(), Error>,
+    ) -> Poll<io::Result<usize>> {
         self.shared.with(|state, _| {
             state.check_device()?;
-            match state.stack.send_udp(self.id, local, remote, bytes) {
-                Ok(()) => Poll::Ready(Ok(bytes.len())),
+            match send(&mut state.stack) {
+                Ok(()) => Poll::Ready(Ok(len)),
                 Err(Error::WouldBlock) => {
                     state.wait_to_send_datagram(self.id, cx.waker());
                     Poll::Pending

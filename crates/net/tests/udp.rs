@@ -63,6 +63,28 @@ fn a_port_without_a_socket_refuses() {
 }
 
 #[test]
+fn a_connected_socket_learns_that_the_kernel_refuses() {
+    in_namespace(|| async {
+        let network = network(true)?;
+        for (kernel, own) in [(KERNEL, OURS), (KERNEL_6, OURS_6)] {
+            let ours = UdpSocket::bind(&network, (own, 4000).into())?;
+            assert_eq!(ours.send(b"x").await.unwrap_err().kind(), io::ErrorKind::NotConnected);
+            ours.connect((kernel, 5300).into())?;
+            ours.send(b"x").await?;
+            let error = ours.recv(&mut [0; 9]).await.unwrap_err();
+            assert_eq!(error.kind(), io::ErrorKind::ConnectionRefused);
+            let kernel = KernelSocket::bind((kernel, 5300)).await?;
+            assert_eq!((ours.peer_addr()?, ours.send(b"again").await?), (kernel.local_addr()?, 5));
+            let mut into = [0; 9];
+            assert_eq!(kernel.recv_from(&mut into).await?, (5, (own, 4000).into()));
+            kernel.send_to(b"answer", (own, 4000)).await?;
+            assert_eq!(ours.recv_from(&mut into).await?, (6, kernel.local_addr()?));
+        }
+        Ok(())
+    });
+}
+
+#[test]
 fn datagrams_to_any_address_are_forwarded_and_pings_answered() {
     if !machine::has(&["ip", "ping"]) {
         return;

@@ -14,9 +14,18 @@ pub enum Error {
     /// The connection has ended.
     #[error(transparent)]
     Ended(#[from] CloseReason),
-    /// An ICMP message reported this while the connection was being opened.
+    /// An ICMP message reported this while the connection was being opened, or about a datagram of a connected UDP socket.
     #[error("destination unreachable")]
     Unreachable,
+    /// An ICMP message reported that nobody listens at the destination of a connected UDP socket.
+    #[error("connection refused: nobody listens at the destination")]
+    Refused,
+    /// A UDP socket has no destination.
+    #[error("the socket is not connected; connect it, or say where to send")]
+    NotConnected,
+    /// A UDP socket for many ports, or for all addresses, cannot be connected.
+    #[error("only a socket that is bound to a single port can be connected")]
+    ManyPorts,
     /// This direction was shut down before.
     #[error("the socket was shut down for this direction")]
     ShutDown,

@@ -10,6 +10,7 @@ use reknit_units::Bytes;
 use reknit_wire::{Datagram, Endpoints, HOP_LIMIT, datagram_packet_len, encode_datagram};
 
 use crate::bindings::Bindings;
+use crate::error::Error;
 use crate::events::{Event, Events};
 
 /// The memory of a datagram in a queue, in addition to its bytes.
@@ -18,6 +19,18 @@ const OVERHEAD: usize = 96;
 /// Names a UDP socket. It is never used for another one.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct UdpId(u64);
+
+impl UdpId {
+    /// As one number, for other languages. It is not 0.
+    pub fn to_bits(self) -> u64 {
+        self.0
+    }
+
+    /// The reverse of [`UdpId::to_bits`]. Any number is allowed; most name no socket.
+    pub fn from_bits(bits: u64) -> UdpId {
+        UdpId(bits)
+    }
+}
 
 /// Options of a UDP socket.
 #[derive(Clone, Debug)]
@@ -79,6 +92,12 @@ impl<T> Queue<T> {
         self.items.push_back((item, bytes));
     }
 
+    /// Drops those for which `keeps` is false.
+    fn retain(&mut self, keeps: impl Fn(&T) -> bool) {
+        self.items.retain(|(item, _)| keeps(item));
+        self.bytes = self.items.iter().map(|(_, bytes)| bytes.len() + OVERHEAD).sum();
+    }
+
     fn pop(&mut self) -> Option<(T, Vec<u8>)> {
         let (item, bytes) = self.items.pop_front()?;
         self.bytes -= bytes.len() + OVERHEAD;
@@ -86,10 +105,23 @@ impl<T> Queue<T> {
     }
 }
 
+/// What a connected socket knows of its peer.
+#[derive(Debug)]
+struct Connection {
+    /// Source is this host.
+    endpoints: Endpoints,
+    /// A datagram was sent to it, so that an ICMP message may answer it.
+    has_sent: bool,
+    /// An ICMP message has reported this, and the application does not know yet.
+    error: Option<Error>,
+}
+
 #[derive(Debug)]
 struct Socket {
     /// None once it is closed and only sends what is queued.
     bound: Option<Bound>,
+    /// Where it sends to and receives from, if it is connected: source is this host.
+    connection: Option<Connection>,
     hop_limit: u8,
     arrived: Queue<Endpoints>,
     /// Whole packets.
@@ -131,6 +163,7 @@ impl UdpSockets {
         }
         let socket = Socket {
             bound: Some(bound),
+            connection: None,
             hop_limit: options.hop_limit,
             arrived: Queue::new(options.receive_buffer),
             to_send: Queue::new(options.send_buffer),
@@ -162,9 +195,45 @@ impl UdpSockets {
         self.sockets.get(&id)?.bound.as_ref()
     }
 
-    /// The socket for datagrams to `local`.
-    pub(crate) fn at(&self, local: SocketAddr) -> Option<UdpId> {
-        self.bindings.at(local).or(self.rest)
+    /// The socket for a datagram that arrives. A connected one is only for those of its peer.
+    pub(crate) fn socket_for(&self, arrived: Endpoints) -> Option<UdpId> {
+        let id = self.bindings.at(arrived.destination).or(self.rest)?;
+        let connection = self.sockets.get(&id)?.connection.as_ref();
+        connection.is_none_or(|connection| connection.endpoints == arrived.reversed()).then_some(id)
+    }
+
+    /// The socket exchanges datagrams with this destination only. What others have sent before is dropped.
+    pub(crate) fn connect(&mut self, id: UdpId, endpoints: Endpoints) {
+        let Some(socket) = self.sockets.get_mut(&id) else { return };
+        socket.connection = Some(Connection { endpoints, has_sent: false, error: None });
+        socket.arrived.retain(|from| *from == endpoints.reversed());
+    }
+
+    /// The addresses of a connected socket: source is this host.
+    pub(crate) fn connection(&self, id: UdpId) -> Option<Endpoints> {
+        Some(self.sockets.get(&id)?.connection.as_ref()?.endpoints)
+    }
+
+    /// An ICMP message says that datagrams from `quoted.source` to `quoted.destination` do not arrive. True if a connected socket
+    /// has sent some.
+    pub(crate) fn on_unreachable(&mut self, quoted: Endpoints, error: Error, events: &mut Events) -> bool {
+        let Some(id) = self.bindings.at(quoted.source) else { return false };
+        let Some(socket) = self.sockets.get_mut(&id) else { return false };
+        let connection = socket.connection.as_mut().filter(|known| known.endpoints == quoted && known.has_sent);
+        let Some(connection) = connection else { return false };
+        connection.error = Some(error);
+        if std::mem::take(&mut socket.wants_read) {
+            events.push(Event::UdpReadable(id));
+        }
+        if std::mem::take(&mut socket.wants_write) {
+            events.push(Event::UdpWritable(id));
+        }
+        true
+    }
+
+    /// What an ICMP message has reported about a connected socket; reported once.
+    pub(crate) fn take_error(&mut self, id: UdpId) -> Option<Error> {
+        self.sockets.get_mut(&id)?.connection.as_mut()?.error.take()
     }
 
     /// A datagram has arrived for this socket. False if its queue is full.
@@ -203,6 +272,9 @@ impl UdpSockets {
         encode_datagram(endpoints, socket.hop_limit, payload, &mut packet);
         if socket.to_send.items.is_empty() {
             self.senders.push_back(id);
+        }
+        if let Some(connection) = &mut socket.connection {
+            connection.has_sent |= connection.endpoints == endpoints;
         }
         socket.to_send.push((), packet);
         true

@@ -1,4 +1,4 @@
-//! ICMP messages that concern a TCP segment: destination unreachable, packet too big, time exceeded.
+//! ICMP messages that concern a TCP segment or a UDP datagram: destination unreachable, packet too big, time exceeded.
 
 use std::net::{IpAddr, SocketAddr};
 
@@ -40,27 +40,50 @@ pub struct Icmp {
 impl Icmp {
     /// Reads an IPv4 or IPv6 packet. None if it is not an ICMP error that quotes a TCP segment, or is corrupted.
     pub fn read(packet: &[u8]) -> Option<Icmp> {
-        let sliced = SlicedPacket::from_ip(packet).ok()?;
-        let (kind, quoted) = match (&sliced.net?, sliced.transport?) {
-            (NetSlice::Ipv4(_), TransportSlice::Icmpv4(icmp)) => {
-                let bytes = icmp.slice();
-                if !checksum::is_intact(checksum::sum(bytes)) {
-                    return None;
-                }
-                (kind_v4(bytes)?, bytes.get(8..)?)
+        let (kind, quoted) = read_message(packet)?;
+        let (quoted, tcp, len) = read_quoted(quoted, ip::TCP)?;
+        Some(Icmp { kind, quoted, seq: SeqNum(u32::from_be_bytes([tcp[4], tcp[5], tcp[6], tcp[7]])), len })
+    }
+}
+
+/// An ICMP message about a UDP datagram that this host has sent.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct DatagramError {
+    /// What it reports.
+    pub kind: IcmpKind,
+    /// The addresses of the quoted packet: source is this host.
+    pub quoted: Endpoints,
+}
+
+impl DatagramError {
+    /// Reads an IPv4 or IPv6 packet. None if it is not an ICMP error that quotes a UDP datagram, or is corrupted.
+    pub fn read(packet: &[u8]) -> Option<DatagramError> {
+        let (kind, quoted) = read_message(packet)?;
+        let (quoted, _, _) = read_quoted(quoted, ip::UDP)?;
+        Some(DatagramError { kind, quoted })
+    }
+}
+
+/// What an ICMP error reports, and the packet that it quotes.
+fn read_message(packet: &[u8]) -> Option<(IcmpKind, &[u8])> {
+    let sliced = SlicedPacket::from_ip(packet).ok()?;
+    match (&sliced.net?, sliced.transport?) {
+        (NetSlice::Ipv4(_), TransportSlice::Icmpv4(icmp)) => {
+            let bytes = icmp.slice();
+            if !checksum::is_intact(checksum::sum(bytes)) {
+                return None;
             }
-            (NetSlice::Ipv6(v6), TransportSlice::Icmpv6(icmp)) => {
-                let bytes = icmp.slice();
-                let pseudo = checksum::pseudo_header(&v6.header().slice()[8..], ip::ICMP_V6, bytes.len());
-                if !checksum::is_intact(pseudo + checksum::sum(bytes)) {
-                    return None;
-                }
-                (kind_v6(bytes)?, bytes.get(8..)?)
+            Some((kind_v4(bytes)?, bytes.get(8..)?))
+        }
+        (NetSlice::Ipv6(v6), TransportSlice::Icmpv6(icmp)) => {
+            let bytes = icmp.slice();
+            let pseudo = checksum::pseudo_header(&v6.header().slice()[8..], ip::ICMP_V6, bytes.len());
+            if !checksum::is_intact(pseudo + checksum::sum(bytes)) {
+                return None;
             }
-            _ => return None,
-        };
-        let (quoted, seq, len) = read_quoted(quoted)?;
-        Some(Icmp { kind, quoted, seq, len })
+            Some((kind_v6(bytes)?, bytes.get(8..)?))
+        }
+        _ => None,
     }
 }
 
@@ -89,14 +112,14 @@ fn kind_v6(bytes: &[u8]) -> Option<IcmpKind> {
     })
 }
 
-/// The addresses, the sequence number and the length of the quoted packet. Only its IP header and eight bytes of the TCP
-/// header must be there.
-fn read_quoted(bytes: &[u8]) -> Option<(Endpoints, SeqNum, usize)> {
-    let (source, destination, tcp, len) = match bytes.first()? >> 4 {
+/// The addresses, the first eight bytes of the transport header, and the length of the quoted packet of this `protocol`. More of
+/// it than these bytes need not be there.
+fn read_quoted(bytes: &[u8], protocol: u8) -> Option<(Endpoints, &[u8; 8], usize)> {
+    let (source, destination, transport, len) = match bytes.first()? >> 4 {
         4 => {
             let header = usize::from(bytes[0] & 15) * 4;
-            let ip = bytes.get(..header).filter(|ip| ip.len() >= 20 && ip[9] == 6)?;
-            // A later fragment has no TCP header.
+            let ip = bytes.get(..header).filter(|ip| ip.len() >= 20 && ip[9] == protocol)?;
+            // A later fragment has no transport header.
             if u16::from_be_bytes([ip[6], ip[7]]) & 0x1fff != 0 {
                 return None;
             }
@@ -105,18 +128,18 @@ fn read_quoted(bytes: &[u8]) -> Option<(Endpoints, SeqNum, usize)> {
             (address(12), address(16), &bytes[header..], len)
         }
         6 => {
-            let ip = bytes.get(..40).filter(|ip| ip[6] == 6)?;
+            let ip = bytes.get(..40).filter(|ip| ip[6] == protocol)?;
             let address = |at: usize| <[u8; 16]>::try_from(&ip[at..at + 16]).ok().map(IpAddr::from);
             let len = 40 + usize::from(u16::from_be_bytes([ip[4], ip[5]]));
             (address(8)?, address(24)?, &bytes[40..], len)
         }
         _ => return None,
     };
-    let tcp = tcp.get(..8)?;
-    let port = |at: usize| u16::from_be_bytes([tcp[at], tcp[at + 1]]);
+    let transport = transport.first_chunk::<8>()?;
+    let port = |at: usize| u16::from_be_bytes([transport[at], transport[at + 1]]);
     let endpoints =
         Endpoints { source: SocketAddr::new(source, port(0)), destination: SocketAddr::new(destination, port(2)) };
-    Some((endpoints, SeqNum(u32::from_be_bytes([tcp[4], tcp[5], tcp[6], tcp[7]])), len))
+    Some((endpoints, transport, len))
 }
 
 #[cfg(test)]
@@ -168,6 +191,22 @@ mod tests {
         assert_eq!((too_big.kind, too_big.quoted, too_big.len), (IcmpKind::TooBig { mtu: 1280 }, quoted, 1060));
         let port = message(Icmpv6Type::DestinationUnreachable(icmpv6::DestUnreachableCode::Port));
         assert_eq!(port.kind, IcmpKind::PortUnreachable);
+    }
+
+    #[test]
+    fn errors_about_datagrams_are_not_those_about_segments() {
+        for (source, destination) in [("10.0.0.1:80", "10.0.0.2:4000"), ("[fd00::1]:80", "[fd00::2]:4000")] {
+            let (quoted, segment) = quoted_packet(source, destination);
+            let (mut datagram, mut message) = (Vec::new(), Vec::new());
+            crate::encode_datagram(quoted, 64, &[7; 100], &mut datagram);
+            let mut error = |packet: &[u8]| {
+                let (from, to) = (quoted.destination.ip(), quoted.source.ip());
+                crate::encode_icmp_error(from, to, crate::IcmpError::PortUnreachable, packet, &mut message);
+                (Icmp::read(&message).is_some(), DatagramError::read(&message))
+            };
+            assert_eq!(error(&segment), (true, None));
+            assert_eq!(error(&datagram), (false, Some(DatagramError { kind: IcmpKind::PortUnreachable, quoted })));
+        }
     }
 
     impl Endpoints {

@@ -5,7 +5,8 @@ use std::ops::RangeInclusive;
 
 use reknit_units::Instant;
 use reknit_wire::{
-    Datagram, Decoded, EchoRequest, Endpoints, Fragment, Icmp, IcmpError, datagram_packet_len, encode_with,
+    Datagram, DatagramError, Decoded, EchoRequest, Endpoints, Fragment, Icmp, IcmpError, IcmpKind, datagram_packet_len,
+    encode_with,
 };
 
 use super::Stack;
@@ -32,6 +33,8 @@ impl Stack {
             self.on_echo(now, &echo);
         } else if let Some(icmp) = Icmp::read(packet) {
             self.on_icmp(now, &icmp);
+        } else if let Some(error) = DatagramError::read(packet) {
+            self.on_datagram_error(&error);
         }
     }
 
@@ -62,7 +65,7 @@ impl Stack {
             return;
         }
         self.counters.datagrams_in += 1;
-        if let Some(id) = self.udp.at(flow.local) {
+        if let Some(id) = self.udp.socket_for(datagram.endpoints) {
             if !self.udp.deliver(id, datagram, &mut self.events) {
                 self.counters.datagrams_dropped += 1;
             }
@@ -70,6 +73,19 @@ impl Stack {
         }
         let addresses = (flow.local.ip(), flow.remote.ip());
         self.send_error(now, addresses, IcmpError::PortUnreachable, datagram.packet);
+    }
+
+    /// An ICMP message about a datagram: a connected socket reports it (RFC 1122 §4.1.3.3). That a datagram is too big, and that
+    /// its hop limit was reached, is not an error of its destination.
+    fn on_datagram_error(&mut self, message: &DatagramError) {
+        let error = match message.kind {
+            IcmpKind::PortUnreachable => Some(Error::Refused),
+            IcmpKind::HostUnreachable => Some(Error::Unreachable),
+            IcmpKind::TooBig { .. } | IcmpKind::TimeExceeded => None,
+        };
+        let is_accepted = error.is_some_and(|error| self.udp.on_unreachable(message.quoted, error, &mut self.events));
+        let counters = &mut self.counters;
+        *(if is_accepted { &mut counters.icmp_accepted } else { &mut counters.icmp_ignored }) += 1;
     }
 
     fn on_echo(&mut self, now: Instant, request: &EchoRequest<'_>) {
@@ -196,13 +212,39 @@ impl Stack {
         }
     }
 
+    /// Connects a socket that is bound to a single port: from now on it gets only datagrams from `remote`, sends to it with
+    /// [`Stack::send_udp_to_peer`], and reports ICMP messages about what it has sent. Datagrams of others find nobody. It can be
+    /// connected again, to another address.
+    ///
+    /// # Errors
+    /// If the socket is bound to several ports, or an address is not possible.
+    pub fn connect_udp(&mut self, id: UdpId, remote: SocketAddr) -> Result<(), Error> {
+        match self.udp.bound(id) {
+            None => return Err(Error::NoSocket),
+            Some(Bound::Ports(_, ports)) if ports.start() == ports.end() => {}
+            Some(_) => return Err(Error::ManyPorts),
+        }
+        let endpoints = self.udp_endpoints(id, None, remote)?;
+        self.udp.connect(id, endpoints);
+        Ok(())
+    }
+
+    /// Where a connected UDP socket sends to.
+    pub fn udp_peer(&self, id: UdpId) -> Option<SocketAddr> {
+        self.udp.connection(id).map(|endpoints| endpoints.destination)
+    }
+
     /// Receives a datagram. If it is longer than `into`, the rest is lost.
     ///
     /// # Errors
-    /// [`Error::WouldBlock`] if there is none: [`crate::Event::UdpReadable`] follows.
+    /// [`Error::WouldBlock`] if there is none: [`crate::Event::UdpReadable`] follows. [`Error::Refused`] or [`Error::Unreachable`],
+    /// once, if an ICMP message has said so about what a connected socket has sent.
     pub fn receive_udp(&mut self, id: UdpId, into: &mut [u8]) -> Result<Received, Error> {
         if !self.udp.has(id) {
             return Err(Error::NoSocket);
+        }
+        if let Some(error) = self.udp.take_error(id) {
+            return Err(error);
         }
         self.udp.receive(id, into).ok_or(Error::WouldBlock)
     }
@@ -220,6 +262,32 @@ impl Stack {
         remote: SocketAddr,
         payload: &[u8],
     ) -> Result<(), Error> {
+        let endpoints = self.udp_endpoints(id, local, remote)?;
+        let headers = datagram_packet_len(0, endpoints.destination.is_ipv6());
+        let most = usize::from(self.options.mtu).saturating_sub(headers);
+        if payload.len() > most {
+            return Err(Error::TooLong(payload.len(), most));
+        }
+        if self.udp.send(id, endpoints, payload) { Ok(()) } else { Err(Error::WouldBlock) }
+    }
+
+    /// Sends a datagram to the peer of a connected socket.
+    ///
+    /// # Errors
+    /// As [`Stack::send_udp`]; if the socket is not connected; and, as [`Stack::receive_udp`], what an ICMP message has reported.
+    pub fn send_udp_to_peer(&mut self, id: UdpId, payload: &[u8]) -> Result<(), Error> {
+        if !self.udp.has(id) {
+            return Err(Error::NoSocket);
+        }
+        let Endpoints { source, destination } = self.udp.connection(id).ok_or(Error::NotConnected)?;
+        match self.udp.take_error(id) {
+            Some(error) => Err(error),
+            None => self.send_udp(id, Some(source), destination, payload),
+        }
+    }
+
+    /// The addresses of datagrams that a socket sends to `remote`.
+    fn udp_endpoints(&self, id: UdpId, local: Option<SocketAddr>, remote: SocketAddr) -> Result<Endpoints, Error> {
         let remote = SocketAddr::new(remote.ip().to_canonical(), remote.port());
         let local = self.udp_source(id, local, remote)?;
         if self.is_local(remote.ip()) {
@@ -228,13 +296,7 @@ impl Stack {
         if !(FourTuple { local, remote }).is_between_hosts() {
             return Err(Error::NoDestination(remote));
         }
-        let headers = datagram_packet_len(0, remote.is_ipv6());
-        let most = usize::from(self.options.mtu).saturating_sub(headers);
-        if payload.len() > most {
-            return Err(Error::TooLong(payload.len(), most));
-        }
-        let endpoints = Endpoints { source: local, destination: remote };
-        if self.udp.send(id, endpoints, payload) { Ok(()) } else { Err(Error::WouldBlock) }
+        Ok(Endpoints { source: local, destination: remote })
     }
 
     /// The address from which a socket sends to `remote`.

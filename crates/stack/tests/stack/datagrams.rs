@@ -58,6 +58,74 @@ fn datagrams_keep_their_bounds_and_addresses() {
 }
 
 #[test]
+fn a_connected_socket_hears_only_its_peer() {
+    for is_v6 in [false, true] {
+        let mut pair = Pair::new(CALM, 1);
+        let options = UdpOptions::default();
+        let own = of(CLIENT, is_v6, 4000);
+        let client = pair.client().bind_udp(address("[::]:4000"), &options).unwrap();
+        let servers = [53, 54].map(|port| pair.server().bind_udp(of(SERVER, is_v6, port), &options).unwrap());
+        for server in servers {
+            pair.server().send_udp(server, None, own, b"early").unwrap();
+        }
+        pair.run_for(Duration::from_secs(1));
+        assert_eq!(pair.client().send_udp_to_peer(client, b"x"), Err(Error::NotConnected));
+        assert_eq!(pair.client().udp_peer(client), None);
+        pair.client().connect_udp(client, of(SERVER, is_v6, 53)).unwrap();
+        assert_eq!(pair.client().udp_peer(client), Some(of(SERVER, is_v6, 53)));
+        for server in servers {
+            pair.server().send_udp(server, None, own, b"late").unwrap();
+        }
+        pair.client().send_udp_to_peer(client, b"to the peer").unwrap();
+        pair.run_for(Duration::from_secs(1));
+        let mut into = [0; 100];
+        for expected in ["early", "late"] {
+            let received = pair.client().receive_udp(client, &mut into).unwrap();
+            assert_eq!((received.remote, &into[..received.len]), (of(SERVER, is_v6, 53), expected.as_bytes()));
+        }
+        assert_eq!(pair.client().receive_udp(client, &mut into), Err(Error::WouldBlock));
+        assert_eq!(pair.client().counters().icmp_sent, 1, "the other one finds nobody");
+        let received = pair.server().receive_udp(servers[0], &mut into).unwrap();
+        assert_eq!((received.remote, received.local), (own, of(SERVER, is_v6, 53)));
+        let many = pair.client().bind_udp_ports(addresses(CLIENT, is_v6), 100..=200, &options).unwrap();
+        assert_eq!(pair.client().connect_udp(many, of(SERVER, is_v6, 53)), Err(Error::ManyPorts));
+    }
+}
+
+#[test]
+fn a_connected_socket_reports_that_nobody_listens() {
+    for is_v6 in [false, true] {
+        let mut pair = Pair::new(CALM, 1);
+        let [connected, other] = [4000, 4001].map(|port| {
+            let socket = pair.client().bind_udp(of(CLIENT, is_v6, port), &UdpOptions::default()).unwrap();
+            pair.client().send_udp(socket, None, of(SERVER, is_v6, 53), b"?").unwrap();
+            socket
+        });
+        pair.client().connect_udp(connected, of(SERVER, is_v6, 53)).unwrap();
+        let mut into = [0; 100];
+        pair.run_for(Duration::from_secs(1));
+        for socket in [connected, other] {
+            let nothing = pair.client().receive_udp(socket, &mut into);
+            assert_eq!(nothing, Err(Error::WouldBlock), "it had not connected when it sent");
+        }
+        for again in [false, true] {
+            pair.client().send_udp_to_peer(connected, b"?").unwrap();
+            pair.run_for(Duration::from_secs(1));
+            assert!(pair.has(CLIENT, Event::UdpReadable(connected)));
+            pair.events[CLIENT].clear();
+            if again {
+                assert_eq!(pair.client().receive_udp(connected, &mut into), Err(Error::Refused));
+            } else {
+                assert_eq!(pair.client().send_udp_to_peer(connected, b"?"), Err(Error::Refused));
+            }
+            assert_eq!(pair.client().receive_udp(connected, &mut into), Err(Error::WouldBlock));
+        }
+        let counters = pair.client().counters();
+        assert_eq!((counters.icmp_accepted, counters.icmp_ignored), (2, 2));
+    }
+}
+
+#[test]
 fn queues_are_bounded_and_drops_are_counted() {
     let mut pair = Pair::new(CALM, 1);
     let options =
