@@ -38,6 +38,8 @@ pub use driver::Driver;
 pub use forward::{TcpForwarder, TcpRequest};
 #[cfg(feature = "tun")]
 pub use io::Device;
+#[cfg(feature = "ethernet")]
+pub use io::EthernetIo;
 #[cfg(feature = "fd")]
 pub use io::FdIo;
 pub use io::{ChannelIo, PacketIo, channel, pair};

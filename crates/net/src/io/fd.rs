@@ -71,10 +71,15 @@ impl<T: AsRawFd + AsFd + Send + Sync + 'static> PacketIo for FdIo<T> {
     }
 
     fn wait(&mut self, time: std::time::Duration) {
-        let time = Timespec { tv_sec: time.as_secs().cast_signed(), tv_nsec: i64::from(time.subsec_nanos()) };
-        // If it fails, the next read says why.
-        let _ = poll(&mut [PollFd::new(self.fd.get_ref(), PollFlags::IN)], Some(&time));
+        wait(self.fd.get_ref(), time);
     }
+}
+
+/// Blocks the thread until there may be a packet, at most for `time`.
+pub(super) fn wait(fd: &impl AsFd, time: std::time::Duration) {
+    let time = Timespec { tv_sec: time.as_secs().cast_signed(), tv_nsec: i64::from(time.subsec_nanos()) };
+    // If it fails, the next read says why.
+    let _ = poll(&mut [PollFd::new(fd, PollFlags::IN)], Some(&time));
 }
 
 /// Registers the owner of a descriptor, a device or a timer, with the runtime.

@@ -1,6 +1,10 @@
 //! Packet I/O: where the packets of a network come from and go to. Called by the driver only.
 
+#[cfg(feature = "ethernet")]
+mod arp;
 mod channel;
+#[cfg(feature = "ethernet")]
+mod ethernet;
 #[cfg(feature = "fd")]
 mod fd;
 #[cfg(feature = "tun")]
@@ -11,6 +15,8 @@ use std::io;
 use std::time::Duration;
 
 pub use channel::{ChannelIo, channel, pair};
+#[cfg(feature = "ethernet")]
+pub use ethernet::EthernetIo;
 #[cfg(feature = "fd")]
 pub use fd::FdIo;
 #[cfg(feature = "fd")]
@@ -21,8 +27,8 @@ pub use tun::Device;
 /// The longest that [`PacketIo::wait`] sleeps if it cannot wait for packets.
 const NAP: Duration = Duration::from_millis(1);
 
-/// Reads and writes IP packets, without a link layer. [`Device`] is a TUN device, [`FdIo`] a descriptor,
-/// [`ChannelIo`] a pair of channels. Calls never block, except [`PacketIo::wait`].
+/// Reads and writes IP packets, without a link layer. [`Device`] is a TUN device, [`EthernetIo`] an
+/// Ethernet interface, [`FdIo`] a descriptor, [`ChannelIo`] a pair of channels. Calls never block, except [`PacketIo::wait`].
 ///
 /// The driver reads packets until there are none or it has a batch of them, lets the stack process the batch, sends the
 /// answers, and calls [`PacketIo::flush`].
