@@ -1,6 +1,6 @@
 //! Which parts cannot be combined, and what a part needs from the peer.
 //!
-//! Each algorithm declares its own rules ([`Algorithm::requirements`](crate::algorithm::Algorithm::rules)); they are checked
+//! Each algorithm declares its own rules ([`Algorithm::requirements`](crate::algorithm::Algorithm::requirements)); they are checked
 //! here. A combination that makes no sense is an error; one whose parts work against each other causes a warning.
 
 use reknit_tcp::Info;

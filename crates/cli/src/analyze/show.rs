@@ -12,6 +12,8 @@ use crate::table::{self, Align, Column, Screen};
 const MAX_KINDS: usize = 6;
 /// A share of the time that is worth a word.
 const MUCH: f64 = 0.1;
+/// A transfer that took less time has no meaningful rate, seconds.
+const MIN_RATE_TIME: f64 = 0.01;
 /// Rows of the table.
 const MAX_ROWS: usize = 20;
 /// What happened to the connection: the most important.
@@ -67,7 +69,9 @@ pub(super) fn left_out(analysis: &Analysis) -> Option<String> {
 
 /// The answer: what happened, on what path, what it cost, what to do, and how sure that is.
 pub(super) fn first_screen(worst: &DirectionReport) -> Vec<(String, String)> {
-    let none = if !shows_arrivals(worst) {
+    let none = if !shows_arrivals(worst) && worst.round_trip.is_some() {
+        "capture for longer: the acknowledgments tell what arrived"
+    } else if !shows_arrivals(worst) {
         "capture both directions: the acknowledgments tell what arrived"
     } else if worst.is_quiet() {
         "nothing: no packet was lost or late"
@@ -89,6 +93,11 @@ fn what(worst: &DirectionReport) -> String {
 /// False if there are no acknowledgments, and the packets may still be lost after they were captured.
 fn shows_arrivals(worst: &DirectionReport) -> bool {
     worst.acknowledged_bytes > 0 || worst.captured_at == CapturePoint::Receiver
+}
+
+/// Bytes that were sent once, and whose arrival the capture does not show.
+fn not_acknowledged(worst: &DirectionReport) -> u64 {
+    if worst.captured_at == CapturePoint::Receiver { 0 } else { worst.bytes.saturating_sub(worst.acknowledged_bytes) }
 }
 
 fn happened(worst: &DirectionReport) -> String {
@@ -118,9 +127,20 @@ fn happened_to_packets(worst: &DirectionReport) -> Option<String> {
     let is_whole = worst.incident(Incident::NotCaptured).is_none();
     Some(match (lost, spurious) {
         _ if !shows_arrivals(worst) && worst.packets > 0 && worst.incidents.is_empty() => {
-            "no acknowledgment was captured, so whether its packets arrived is not known".to_owned()
+            // If the round trip is known, packets of both ends were captured.
+            if worst.round_trip.is_some() {
+                format!("the capture ends before its {} could be acknowledged", how_many(worst.bytes, "byte"))
+            } else {
+                "no acknowledgment was captured, so whether its packets arrived is not known".to_owned()
+            }
         }
-        _ if worst.is_quiet() => "all packets arrived once and in order".to_owned(),
+        _ if worst.is_quiet() => match not_acknowledged(worst) {
+            0 => "all packets arrived once and in order".to_owned(),
+            bytes => format!(
+                "all packets that were acknowledged arrived once and in order; the capture ends before the last {} could be",
+                how_many(bytes, "byte")
+            ),
+        },
         _ if verdicts.all() == 0 && is_whole => return None,
         _ if verdicts.all() == 0 => "nothing was lost or late, as far as the capture shows".to_owned(),
         (lost, _) if verdicts.discarded > 0 => format!(
@@ -198,7 +218,11 @@ fn lost(worst: &DirectionReport) -> String {
 
 fn cost(worst: &DirectionReport) -> String {
     let cost = &worst.cost;
-    let mut text = format!("{} Mbit/s", number(worst.goodput_mbit_s));
+    let mut text = if worst.duration_s < MIN_RATE_TIME {
+        format!("{} in {} ms", how_many(worst.acknowledged_bytes, "byte"), number(worst.duration_s * 1e3))
+    } else {
+        format!("{} Mbit/s", number(worst.goodput_mbit_s))
+    };
     let about = if cost.lost_is_least { "" } else { "an estimated " };
     let which_cost = format!("which cost {about}{} Mbit/s", estimated(cost));
     if cost.false_reductions > 0 {

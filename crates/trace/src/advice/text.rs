@@ -56,8 +56,8 @@ impl Advice {
     const fn fixed(self) -> &'static str {
         match self {
             Advice::DetectSpuriousTimeouts => {
-                "the sender's timer expired while packets were only delayed: enable F-RTO (Linux: net.ipv4.tcp_frto=2) and \
-                 timestamps, and look for stalls or full queues on the path"
+                "the sender's timer expired while packets were only delayed: look for stalls or full queues on the path, and use a \
+                 sender with F-RTO (RFC 5682), as Linux is by default"
             }
             Advice::EnableSack => {
                 "enable SACK at both ends (Linux: net.ipv4.tcp_sack=1): without it, the sender learns of one missing packet \

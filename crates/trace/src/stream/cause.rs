@@ -1,6 +1,6 @@
-//! What made the sender retransmit, by the acknowledgments it had received. [`super::after`] calls `on_arrival` for each range
+//! What made the sender retransmit, by the acknowledgments it had received. [`super::downstream`] calls `on_arrival` for each range
 //! that an ACK delivers, then `on_ack` once; [`super::data`] calls `why` for each range that passes again.
-//! Owned by [`super::after`].
+//! Owned by [`super::downstream`].
 
 use reknit_units::{Duration, Instant};
 use serde::{Deserialize, Serialize};

@@ -16,6 +16,8 @@ use crate::packet::{Flags, Packet};
 const RECENT: usize = 16;
 /// This many packets must have come more than once before the capture is held responsible.
 const ENOUGH: u32 = 3;
+/// Larger packets may have been segmented after they were captured: an Ethernet frame has at most this payload.
+const MAX_SEGMENT: u32 = 1_500;
 /// Within this many packets of a direction.
 const FIRST: u32 = 32;
 
@@ -29,8 +31,44 @@ pub(super) struct Copies {
     packets: u32,
     /// The connection was captured on several interfaces; only `home` counts.
     has_several: bool,
+    /// The last packet that may have been segmented after it was captured.
+    large: Option<Large>,
     /// Copies that were skipped.
     pub(super) left_out: u64,
+}
+
+/// A packet that the host handed to its network card as a whole (TSO). On a host of virtual machines or containers, a capture may
+/// also have the segments that were made of it.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+struct Large {
+    seq: u32,
+    len: u32,
+    id: u16,
+    value: Option<u32>,
+    /// The length of the segments that were made of it; zero until the first was seen.
+    segment: u32,
+}
+
+impl Large {
+    fn of(packet: &Packet) -> Option<Large> {
+        let segment = &packet.segment;
+        let (seq, len, value) = (segment.seq, segment.len, segment.timestamps.map(|(value, _)| value));
+        Some(Large { seq, len, id: packet.ip_id.filter(|id| *id != 0)?, value, segment: 0 })
+    }
+
+    /// True if `packet` is one of its segments: they count up its IP identification.
+    fn has(&mut self, packet: &Packet) -> bool {
+        let segment = &packet.segment;
+        let (ahead, value) = (segment.seq.wrapping_sub(self.seq), segment.timestamps.map(|(value, _)| value));
+        if segment.len == 0 || ahead.saturating_add(segment.len) > self.len || value != self.value {
+            return false;
+        }
+        if ahead == 0 {
+            self.segment = segment.len;
+        }
+        let number = ahead.checked_div(self.segment);
+        number.is_some_and(|number| packet.ip_id == Some(self.id.wrapping_add(number as u16)))
+    }
 }
 
 #[derive(Debug, Default, Serialize, Deserialize)]
@@ -58,6 +96,12 @@ impl Copies {
     pub(super) fn look(&mut self, packet: &Packet) -> Seen {
         let is_elsewhere = *self.home.get_or_insert(packet.interface) != packet.interface;
         if is_elsewhere && self.has_several {
+            self.left_out += 1;
+            return Seen::LeftOut;
+        }
+        if packet.segment.len > MAX_SEGMENT {
+            self.large = Large::of(packet);
+        } else if self.large.as_mut().is_some_and(|large| large.has(packet)) {
             self.left_out += 1;
             return Seen::LeftOut;
         }

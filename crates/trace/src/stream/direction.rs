@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use super::arrival::Arrival;
 use super::data::Data;
 use super::downstream::reports_duplicate;
-use super::keep_alive::KeepAlives;
+use super::keep_alive::{KeepAlives, Unanswered};
 use super::known::SequenceState;
 use super::log::{Finding, FindingSink};
 use super::numbers::{Numbers, ORIGIN};
@@ -54,6 +54,8 @@ pub(crate) struct Direction {
     fin: Option<u64>,
     /// The last packet that showed what was sent.
     last: (u64, Instant),
+    /// FINs that were sent again and not acknowledged.
+    fins: KeepAlives,
     /// The round trip of the handshake to the receiver.
     bound: Option<Duration>,
     /// None before the first data, or the first incident.
@@ -108,6 +110,9 @@ impl Direction {
         }
         self.numbers.reach(end);
         if segment.flags.has(Flags::FIN) {
+            if self.fin == Some(end) && segment.len == 0 {
+                self.fins.on_keep_alive(arrival.frame, arrival.now);
+            }
             self.fin = Some(end);
             self.numbers.reach(end + 1);
         }
@@ -301,6 +306,12 @@ impl Direction {
         self.report(&Finding { what, side, frame, at, bytes: (0, 0), count, lasted }, out);
     }
 
+    fn report_unanswered(&mut self, what: Incident, unanswered: Unanswered, out: &mut FindingSink<'_>) {
+        let Unanswered { count, frame, at } = unanswered;
+        let lasted = out.now.since(at);
+        self.report(&Finding { what, side: PathPart::Connection, frame, at, bytes: (0, 0), count, lasted }, out);
+    }
+
     /// Reports an incident of the connection, even if no data passed.
     #[cold]
     pub(super) fn report(&mut self, finding: &Finding, out: &mut FindingSink<'_>) {
@@ -320,14 +331,27 @@ impl Direction {
         }
     }
 
+    /// The receiver resets the connection, which answers the FIN.
+    #[cold]
+    pub(super) fn on_reset_by_receiver(&mut self) {
+        self.fins = KeepAlives::default();
+    }
+
+    /// Data that was sent but did not pass is not missed. Called when this end resets a connection that the other has closed.
+    #[cold]
+    pub(super) fn forget_tail(&mut self) {
+        self.known.announced = self.known.highest;
+    }
+
     /// The connection is over: called at a RST before it is reported, and at the end of the capture.
     #[cold]
     pub(super) fn on_end(&mut self, out: &mut FindingSink<'_>) {
         if let Some(unanswered) = self.keep_alives.finish() {
-            let lasted = out.now.since(unanswered.at);
-            let (frame, at, count) = (unanswered.frame, unanswered.at, unanswered.count);
-            let (what, side) = (Incident::KeepAlives, PathPart::Connection);
-            self.report(&Finding { what, side, frame, at, bytes: (0, 0), count, lasted }, out);
+            self.report_unanswered(Incident::KeepAlives, unanswered, out);
+        }
+        let is_waiting = self.fin.is_some_and(|fin| self.known.acked == fin);
+        if let Some(fins) = self.fins.finish().filter(|_| is_waiting) {
+            self.report_unanswered(Incident::NoAnswer, fins, out);
         }
         if let Some(data) = &mut self.data {
             data.on_end(&self.known, out);

@@ -1,5 +1,5 @@
 //! Reorder density and reorder buffer-occupancy density (RFC 5236) of one direction.
-//! Owned by [`super::before`] and [`super::after`], one each.
+//! Owned by [`super::upstream`] and [`super::downstream`], one each.
 //!
 //! Both need packets numbered without gaps, and the lost packets. These are known only when data is settled, in the order of its
 //! bytes, which is the order of sending. Until then each range keeps its place in the order of arrival, and packets that arrived

@@ -1,5 +1,5 @@
 //! What happened to the data downstream of the capture point: the acknowledgments show which packets arrived, in which
-//! order, and which arrived twice. Called by [`super::data`] for each acknowledgment, after [`super::before`].
+//! order, and which arrived twice. Called by [`super::data`] for each acknowledgment, after [`super::upstream`].
 //! Owned by [`super::data`].
 
 mod decide;
@@ -206,6 +206,9 @@ impl Downstream {
         if from == view.acked {
             view.ranges.note_edge(index);
         }
+        if let Some(last) = index.checked_sub(1) {
+            note_part(view.ranges, last, to);
+        }
     }
 
     /// Delivers what `note_arrived` has collected. One ACK does not show in which order its packets arrived: the order in which
@@ -244,6 +247,11 @@ impl Downstream {
         if range.start < view.unseen_below {
             // Its first transmission may be older than the capture.
         } else if !range.again.is_empty() {
+            // If the receiver did not have the first transmission, neither the time nor the echo tells which one it has.
+            let is_known = was == Delivery::Missing;
+            let shortest_answer = context.shortest_answer.filter(|_| !is_known);
+            let context = Context { shortest_answer, ..context };
+            let echo = echo.filter(|_| !is_known);
             self.deliver_repeated(range, order, echo, context, now, out);
         } else if range.origin != Origin::Original || was == Delivery::Refused {
             // Data that fills a hole of the capture may be a retransmission, and data beyond the window is kept only if the
@@ -269,7 +277,10 @@ impl Downstream {
         out: &mut FindingSink<'_>,
     ) {
         let by_echo = echo.and_then(|echo| by_echo(range, echo));
-        let by_time = by_time(range, now, context.shortest_answer);
+        // If a retransmission's own timestamp is echoed, it has arrived, however short the time: then the bound was too long.
+        let is_echoed =
+            by_echo.is_some_and(|by| by > 0 && range.again.get(by - 1).and_then(|a| a.seen.tsval()) == echo);
+        let by_time = if is_echoed { usize::MAX } else { by_time(range, now, context.shortest_answer) };
         let by = original_of(range, by_echo.unwrap_or(usize::MAX).min(by_time));
         if by > 0 {
             range.delivery = Delivery::Likely { by: by as u8, by_echo: by_echo == Some(by) };
@@ -433,6 +444,23 @@ impl Downstream {
     /// How late the latest packet was.
     pub(super) fn latest(&self) -> Duration {
         self.latest
+    }
+}
+
+/// The receiver has the range at `index`, which ends at `to`. If it has no more of that segment, the segment was lost, and it has
+/// this part from a retransmission with other boundaries.
+#[inline]
+fn note_part(ranges: &mut Ranges, index: usize, to: u64) {
+    let segment = |range: &Range| (range.first.at, range.first.frame);
+    let Some(last) = ranges.at(index).filter(|range| range.end == to && range.is_retransmitted()) else { return };
+    let lost = segment(last);
+    let is_rest = |range: &Range| segment(range) == lost && !range.is_delivered();
+    if ranges.at(index + 1).is_some_and(is_rest) {
+        let mut index = index;
+        while let Some(range) = ranges.at_mut(index).filter(|range| is_rest(range)) {
+            range.delivery = Delivery::Missing;
+            index += 1;
+        }
     }
 }
 

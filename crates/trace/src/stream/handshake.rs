@@ -9,6 +9,8 @@ use crate::packet::{Flags, Segment};
 
 /// SYNs without an answer for less than this are not reported.
 const MIN_SILENCE: Duration = Duration::from_millis(900);
+/// The retransmission timer of a SYN runs at least this long (RFC 6298 §2.1).
+const MIN_TIMEOUT: Duration = Duration::from_secs(1);
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 enum State {
@@ -27,6 +29,7 @@ pub(super) struct Handshake {
     state: State,
     client: usize,
     syns: u32,
+    syn_acks: u32,
     /// The first SYN.
     frame: u64,
     began: Instant,
@@ -50,8 +53,10 @@ pub(super) enum HandshakeEvidence {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Failure {
     pub(super) what: Incident,
-    pub(super) client: usize,
-    pub(super) syns: u32,
+    /// The end whose packets failed.
+    pub(super) end: usize,
+    /// SYNs, or retransmissions of the SYN-ACK.
+    pub(super) count: u32,
     /// The first SYN.
     pub(super) frame: u64,
     pub(super) began: Instant,
@@ -70,7 +75,15 @@ impl Handshake {
         let (is_syn, is_ack) = (flags.has(Flags::SYN), flags.has(Flags::ACK));
         match self.state {
             State::None if is_syn && !is_ack => {
-                *self = Handshake { state: State::Syn, client: end, syns: 1, frame, began: now, seq: segment.seq };
+                *self = Handshake {
+                    state: State::Syn,
+                    client: end,
+                    syns: 1,
+                    syn_acks: 0,
+                    frame,
+                    began: now,
+                    seq: segment.seq,
+                };
             }
             State::Syn if end == self.client => {
                 if is_syn && !is_ack {
@@ -80,7 +93,7 @@ impl Handshake {
                 }
             }
             State::Syn if is_syn && is_ack => {
-                self.state = State::SynAck(now);
+                (self.state, self.syn_acks) = (State::SynAck(now), 1);
                 return self.opened(now);
             }
             State::Syn if is_ack && segment.ack != self.seq.wrapping_add(1) => return HandshakeEvidence::Stray,
@@ -90,10 +103,12 @@ impl Handshake {
             }
             State::SynAck(at) if end == self.client && !is_syn && is_ack => {
                 self.state = State::Over;
-                return HandshakeEvidence::Distance(now.since(at));
+                // If the SYN-ACK was repeated, it is not known which one is answered.
+                if self.syn_acks == 1 {
+                    return HandshakeEvidence::Distance(now.since(at));
+                }
             }
-            // A repeated SYN-ACK: it is not known which one is answered.
-            State::SynAck(_) if is_syn => self.state = State::Over,
+            State::SynAck(_) if is_syn => self.syn_acks += 1,
             _ => self.state = State::Over, // packets are missing
         }
         HandshakeEvidence::Nothing
@@ -111,7 +126,13 @@ impl Handshake {
     }
 
     fn failure(&self, what: Incident) -> Failure {
-        Failure { what, client: self.client, syns: self.syns, frame: self.frame, began: self.began }
+        Failure { what, end: self.client, count: self.syns, frame: self.frame, began: self.began }
+    }
+
+    /// True if a SYN-ACK answers the SYN again after the client has accepted another one: it belongs to another connection.
+    pub(super) fn is_second_answer(&self, segment: &Segment) -> bool {
+        let is_answer = segment.flags.has(Flags::SYN) && segment.flags.has(Flags::ACK);
+        is_answer && self.state == State::Over && self.syn_acks > 0 && segment.ack == self.seq.wrapping_add(1)
     }
 
     /// True if it is over or was not captured.
@@ -119,10 +140,19 @@ impl Handshake {
         !matches!(self.state, State::Syn)
     }
 
-    /// The capture ends. Called before the directions finish.
-    pub(super) fn finish(&mut self, now: Instant) -> Option<Failure> {
-        let is_silent = self.state == State::Syn && now.since(self.began) >= MIN_SILENCE;
-        self.state = State::Over;
-        is_silent.then(|| self.failure(Incident::NoAnswerToSyn))
+    /// The capture ends at `now`, after the connection's `last` packet. Called before the directions finish. Returns a failure and
+    /// when it was certain: the timer of the last SYN expires after a second, or after as long as all SYNs before it took.
+    pub(super) fn finish(&mut self, last: Instant, now: Instant) -> Option<(Failure, Instant)> {
+        let expired = (last + last.since(self.began).max(MIN_TIMEOUT)).min(now);
+        let is_silent = expired.since(self.began) >= MIN_SILENCE;
+        let failure = match std::mem::replace(&mut self.state, State::Over) {
+            State::Syn if is_silent => self.failure(Incident::NoAnswerToSyn),
+            State::SynAck(at) if self.syn_acks > 1 && is_silent => {
+                let count = self.syn_acks - 1;
+                Failure { what: Incident::NoAnswer, end: 1 - self.client, count, frame: self.frame, began: at }
+            }
+            _ => return None,
+        };
+        Some((failure, expired))
     }
 }

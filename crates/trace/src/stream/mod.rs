@@ -10,7 +10,7 @@
 //! | `round_trip`, `clock`, `cause` | times, marks in headers, and what made the sender retransmit |
 //! | `sample` | some packets, by which the rate of the bottleneck is estimated |
 //! | `log`, `pieces` | the output: one event for each packet, however many ranges it carries |
-//! | `before`, `after` | what happened on each side of the capture point |
+//! | `upstream`, `downstream` | what happened on each side of the capture point |
 //! | `data` | both sides of one direction's data: owns `ranges`, lends them to both sides and settles them |
 //! | `direction` | sequence numbers, the window, and the start and end of one direction |
 //! | this file | the connection: which direction a packet belongs to |
@@ -144,13 +144,21 @@ impl Stream {
         self.is_closing |= flags.has(Flags::FIN) || flags.has(Flags::RST);
         let scale = self.scales.map(|scales| scales[end]);
         let arrival = Arrival { now, frame, packet, scale, most_ranges };
-        if flags.has(Flags::ACK) && !flags.has(Flags::RST) {
+        if flags.has(Flags::RST) {
+            self.directions[1 - end].on_reset_by_receiver();
+        } else if flags.has(Flags::ACK) {
             let mut out = FindingSink { stream: self.number, end: 1 - end as u8, now, log };
             self.directions[1 - end].on_ack(&arrival, &mut out);
         }
         let mut out = FindingSink { stream: self.number, end: end as u8, now, log };
+        let was_idle = segment.len > 0 && !self.directions[end].is_outstanding();
         let is_probe = self.directions[end].on_packet(&arrival, &mut out);
-        self.on_timestamps(end, packet, now, is_probe);
+        let longest = match (is_probe, was_idle) {
+            (true, _) => Duration::ZERO,
+            (_, true) => SILENCE,
+            _ => Duration::MAX,
+        };
+        self.on_timestamps(end, packet, now, longest);
         if flags.has(Flags::SYN) {
             self.scales = self.scales();
             if segment.window == 0 {
@@ -180,6 +188,10 @@ impl Stream {
         now: Instant,
         log: &mut Log,
     ) -> HandshakeEvidence {
+        let is_other = self.directions[end].first_seq().is_some_and(|first| first != packet.segment.seq);
+        if is_other && self.handshake.is_second_answer(&packet.segment) {
+            return HandshakeEvidence::Stray;
+        }
         let shows = self.handshake.on_packet(end, &packet.segment, frame, now);
         match shows {
             HandshakeEvidence::Distance(span) => self.note_distance(end, span, true),
@@ -191,11 +203,11 @@ impl Stream {
 
     #[cold]
     fn report_failure(&mut self, failure: &Failure, now: Instant, log: &mut Log) {
-        let Failure { what, client, syns: count, frame, began: at } = *failure;
+        let Failure { what, end, count, frame, began: at } = *failure;
         self.is_reset |= what == Incident::Refused;
-        let mut out = FindingSink { stream: self.number, end: client as u8, now, log };
+        let mut out = FindingSink { stream: self.number, end: end as u8, now, log };
         let (side, bytes, lasted) = (PathPart::Connection, (0, 0), now.since(at));
-        self.directions[client].report(&Finding { what, side, frame, at, bytes, count, lasted }, &mut out);
+        self.directions[end].report(&Finding { what, side, frame, at, bytes, count, lasted }, &mut out);
     }
 
     /// `end` resets the connection: the last step. After a FIN this is a normal close, not an incident.
@@ -208,6 +220,9 @@ impl Stream {
         for (of, direction) in self.directions.iter_mut().enumerate() {
             let mut out = FindingSink { stream: self.number, end: of as u8, now, log };
             direction.on_end(&mut out);
+        }
+        if self.directions[1 - end].is_finished() {
+            self.directions[end].forget_tail(); // nobody waits for it
         }
         let [own, other] = [&self.directions[end], &self.directions[1 - end]];
         if own.is_finished() || other.is_finished() && !other.is_outstanding() {
@@ -238,14 +253,14 @@ impl Stream {
         log.events.extend(of_end.filter(|_| !is_doubled));
     }
 
-    /// An echoed timestamp shows the distance to the end that echoes it, unless a timer sent the packet. Called after both
-    /// directions have seen the packet.
-    fn on_timestamps(&mut self, end: usize, packet: &Packet, now: Instant, is_probe: bool) {
+    /// An echoed timestamp shows the distance to the end that echoes it, unless it took `longest` or longer: then a timer
+    /// has sent the packet, or the application after a pause. Called after both directions have seen the packet.
+    fn on_timestamps(&mut self, end: usize, packet: &Packet, now: Instant, longest: Duration) {
         let Some((value, echo)) = packet.segment.timestamps else { return };
         self.echoes[end].on_value(value, now);
         if packet.segment.flags.has(Flags::ACK)
             && let Some(span) = self.echoes[1 - end].since(echo, now)
-            && !is_probe
+            && span < longest
         {
             self.note_distance(end, span, false);
         }
@@ -332,12 +347,11 @@ impl Stream {
         self.is_closing
     }
 
-    /// The capture ends at `now`: decides what can be decided. What comes after the last packet of the connection says nothing about
-    /// it: a sender that waits sends again, so its packets may not have been captured.
+    /// The capture ends at `now`: decides what can be decided. Later packets of the file belong to other connections and say nothing
+    /// about this one, so its times end with its last packet.
     pub(crate) fn finish(&mut self, now: Instant, log: &mut Log) {
-        let waited = now.max(self.last).min(self.last + SILENCE);
-        if let Some(failure) = self.handshake.finish(waited) {
-            self.report_failure(&failure, waited, log);
+        if let Some((failure, at)) = self.handshake.finish(self.last, now.max(self.last)) {
+            self.report_failure(&failure, at, log);
         }
         for end in 0..2 {
             let mut out = FindingSink { stream: self.number, end: end as u8, now: self.last, log };

@@ -1,5 +1,5 @@
 //! The data of one direction as it passed the capture point: which bytes, when, and in which packets. [`super::data`] inserts,
-//! splits and removes ranges and records repeats; `before` and `after` also split them and record what is known about arrival.
+//! splits and removes ranges and records repeats; `upstream` and `downstream` also split them and record what is known about arrival.
 
 use std::collections::VecDeque;
 use std::ops::{Deref, DerefMut};

@@ -1,5 +1,5 @@
 //! Round-trip times between the capture point and an end. Owned by [`super::data`], one for each
-//! direction with data. [`super::after`] adds a sample for each range that arrived unambiguously (`add`); `Data::new` takes over
+//! direction with data. [`super::downstream`] adds a sample for each range that arrived unambiguously (`add`); `Data::new` takes over
 //! the round trip of the handshake (`on_handshake`); `Direction::note_far` lowers the smallest by later ones (`at_most`).
 //!
 //! The smallest sample is not a lower bound of the round trip: a capture may begin while a queue is full. Verdicts by time ("too

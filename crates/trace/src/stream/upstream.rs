@@ -2,7 +2,7 @@
 //! Owned by [`super::data`].
 //!
 //! Called by [`super::data`]: for each packet with data `on_next`, then `on_earlier_data` unless it is the next data, then
-//! `advance`; for each acknowledgment `on_ack`, before [`super::after`]; `decide` when a range is forgotten.
+//! `advance`; for each acknowledgment `on_ack`, before [`super::downstream`]; `decide` when a range is forgotten.
 
 use std::cmp::Ordering;
 
@@ -194,6 +194,8 @@ impl Upstream {
         let index = ranges.locate(bytes.0);
         let Some(range) = ranges.at(index) else { return Repeat::Unclear };
         let first = range.first;
+        // A copy has the same length, so its bytes are one range or several, but not a part of one.
+        let is_whole = range.start == bytes.0 && range.end <= bytes.1;
         let copies = |other: &CapturedSegment| marks.clock.is_copy(other, &seen);
         let is_copy = copies(&first) || range.again.iter().any(|again| copies(&again.seen));
         let is_soon = marks.timing.is_too_soon(seen.at.since(range.last_sent().at));
@@ -218,6 +220,7 @@ impl Upstream {
                 out.report(PathPart::Upstream, seen, bytes, Verdict::Duplicated);
                 Repeat::Copy
             }
+            _ if !is_whole => Repeat::Retransmission,
             _ => Repeat::Unclear,
         }
     }
@@ -309,7 +312,7 @@ impl Upstream {
         }
     }
 
-    /// The verdict on a range that is being forgotten, before [`super::after`]'s: if its original has not come by now, it was
+    /// The verdict on a range that is being forgotten, before [`super::downstream`]'s: if its original has not come by now, it was
     /// lost.
     pub(super) fn decide(&mut self, range: &Range, clock: &Clock, pieces: &mut Pieces, out: &mut FindingSink<'_>) {
         self.disorder.on_settled(range.place_here, range.first.frame);
@@ -374,12 +377,15 @@ impl Upstream {
 pub(super) fn decide_repeats(range: &Range, clock: &Clock, keeps_order: bool, pieces: &mut Pieces) {
     let bytes = (range.start, range.end);
     let last_needed = range.again.iter().rposition(|again| again.what == Repeat::Replacement);
+    // The receiver has reported so many duplicates, so at most the others did not reach it. Without SACK, these are assumed.
+    let reported = if keeps_order { usize::from(range.duplicates) } else { 0 };
+    let most_lost = range.again.len().saturating_sub(reported);
+    let needed = last_needed.map_or(0, |last| last + 1).min(most_lost);
     let mut earlier = range.first;
     for (i, again) in range.again.iter().enumerate().filter(|(_, again)| again.what.is_sent_again()) {
-        let is_needed = last_needed.is_some_and(|last| i <= last);
         match again.what {
             // If it needed a later retransmission, it did not have an earlier one either.
-            _ if is_needed => {
+            _ if i < needed => {
                 let by = Some(again.seen.frame);
                 let is_discarded = earlier.is_early() && !keeps_order;
                 let ruling =
@@ -405,7 +411,8 @@ pub(super) fn decide_repeats(range: &Range, clock: &Clock, keeps_order: bool, pi
                     TransmissionVerdict::Unknown(UnknownReason::NotAcknowledged),
                 );
             }
-            Repeat::Unclear => {
+            // A copy that the network made comes sooner.
+            Repeat::Unclear if most_lost > 0 || again.seen.at.since(earlier.at) < SHORTEST_TIMEOUT => {
                 pieces.add(
                     PathPart::AtCapturePoint,
                     &again.seen,

@@ -103,6 +103,11 @@ impl Wire {
         self.packets.push(Packet { us: micros(ms), bytes, len });
     }
 
+    /// The next packet of the client gets the IP identification of its last one.
+    pub(crate) fn renumber(&mut self) {
+        self.ids[0] -= 1;
+    }
+
     /// A segment of `len` bytes from `end`.
     pub(crate) fn data(&mut self, ms: f64, end: usize, seq: u32, len: u16) {
         self.pass(ms, end, Passing { flags: ACK, seq, ack: 1, len, ..Passing::default() });

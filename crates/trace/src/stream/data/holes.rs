@@ -7,15 +7,16 @@ use super::super::known::SequenceState;
 use super::super::log::{Finding, FindingSink};
 use super::super::ranges::{Delivery, Origin, Range};
 use super::super::sighting::CapturedSegment;
-use super::super::standstill::Stall;
+use super::super::standstill::{Stall, StallDetector};
 use super::super::upstream::origin;
 use super::Data;
 use crate::{Incident, PathPart, RetransmitReason, UnknownReason, Verdict};
 
 /// If progress stopped less than this before the end of a capture, it is too early to report that there was no answer.
 const MIN_SILENCE: Duration = Duration::from_secs(1);
-/// The smallest segment that may exceed the path MTU: every IPv4 host accepts packets of 576 bytes (RFC 1122 §3.3.3).
-const MIN_FULL: u32 = 536;
+/// The smallest segment that may exceed the path MTU: with headers, a packet of the 1280 bytes that each IPv6 link carries (RFC 8200
+/// §5).
+const MIN_FULL: u32 = 1_200;
 
 impl Data {
     /// Data that was acknowledged so long ago that its packets are forgotten, or that was sent before the capture began.
@@ -56,7 +57,10 @@ impl Data {
         known: &SequenceState,
         out: &mut FindingSink<'_>,
     ) {
-        if let Some(stall) = self.standstill.on_progress(ack < known.highest, timeout, now) {
+        // A capture that lacks some of the data may lack its ACKs too.
+        let lacks_data = ack > known.highest;
+        let stall = self.standstill.on_progress(ack < known.highest, timeout, now);
+        if let Some(stall) = stall.filter(|stall| stall.retransmissions > 0 || !lacks_data) {
             let what = if stall.retransmissions > 0 { Incident::Timeouts } else { Incident::Silence };
             Self::report_stall(what, stall, (known.acked, ack), out);
         }
@@ -142,6 +146,7 @@ impl Data {
 
     /// The connection was reset before: what passed later, or was outstanding, is not answered.
     pub(in crate::stream) fn on_refusal(&mut self) {
+        self.standstill = StallDetector::default();
         self.downstream.give_up();
     }
 
