@@ -85,10 +85,17 @@ def _run_all(points: Mapping[str, str], executor: Executor) -> Iterator[tuple[st
 
 
 def _processes(points: int) -> ProcessPoolExecutor:
-    # Fresh processes: a fork would inherit other threads' locks.
     processors = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    fresh = multiprocessing.get_context("spawn")
-    return ProcessPoolExecutor(min(processors, points), mp_context=fresh, initializer=_begin_worker)
+    return ProcessPoolExecutor(min(processors, points), mp_context=_fresh_processes(), initializer=_begin_worker)
+
+
+def _fresh_processes() -> multiprocessing.context.BaseContext:
+    """Start processes without the locks of this one's threads: forks of a server that has no threads, if possible."""
+    if "forkserver" not in multiprocessing.get_all_start_methods():
+        return multiprocessing.get_context("spawn")
+    server = multiprocessing.get_context("forkserver")
+    server.set_forkserver_preload([__name__])  # imported once, not by each worker
+    return server
 
 
 def _terminate(pool: ProcessPoolExecutor) -> None:
