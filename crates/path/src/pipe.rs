@@ -200,11 +200,20 @@ impl<P: Packet> Pipe<P> {
         self.next_timer().map_or(next, |(at, _)| next.min(at))
     }
 
-    /// The next packet that comes out at or before `now`, with its time. It stays inside until [`Pipe::pop`].
+    /// The next packet that comes out at or before `now`, with its time. It stays inside until [`Pipe::pop`] or
+    /// [`Pipe::remove_first`].
     #[inline]
     pub fn peek(&mut self, now: Instant) -> Option<(Instant, &P)> {
         let (at, slot) = self.first_out(now)?;
         self.packets[slot as usize].as_ref().map(|inside| (at, &inside.packet))
+    }
+
+    /// Removes the packet that [`Pipe::peek`] has just returned.
+    #[inline]
+    pub fn remove_first(&mut self) {
+        if let Some(slot) = self.deliveries.pop() {
+            self.take(slot);
+        }
     }
 
     /// The next packet that comes out at or before `now`, with its time.
@@ -371,6 +380,9 @@ impl<P: Packet> Pipe<P> {
     /// The time and slot of the next packet that comes out at or before `now`. Corrupted packets before it are lost.
     #[inline]
     fn first_out(&mut self, now: Instant) -> Option<(Instant, u32)> {
+        if self.next_at() > now {
+            return None;
+        }
         if self.timed || self.pauses.next_at() <= now {
             self.advance(now);
         }

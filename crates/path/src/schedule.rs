@@ -72,10 +72,12 @@ impl Schedule {
         if self.next_at <= now { self.first } else { None }
     }
 
-    /// Removes the earliest.
-    pub(crate) fn pop(&mut self) {
-        let first = self.take_next();
-        self.set_first(first);
+    /// Removes the earliest, and returns its slot.
+    pub(crate) fn pop(&mut self) -> Option<u32> {
+        let slot = self.first?.slot;
+        let next = self.take_next();
+        self.set_first(next);
+        Some(slot)
     }
 
     fn set_first(&mut self, first: Option<Waiting>) {

@@ -32,6 +32,7 @@ mod flow;
 mod liar;
 mod measures;
 mod meter;
+mod network;
 mod oracle;
 mod plan;
 mod result;

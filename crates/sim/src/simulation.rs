@@ -3,19 +3,20 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use reknit_path::{Direction, Pipe, Profile};
+use reknit_tcp::Output;
 use reknit_tcp::seams::Memory;
-use reknit_tcp::{Connection, Output, Segment};
 use reknit_units::{Duration, Instant};
 use reknit_variants::algorithm::SeamAlgorithm;
 
 use crate::application::Application;
 use crate::client::Client;
 use crate::flow::{Flow, FlowIds};
+use crate::network::Network;
 use crate::result::RunResult;
 use crate::roles::{PerRole, Role};
 use crate::scenario::Scenario;
 use crate::timers::{Timer, Timers};
-use crate::trace::{Datagram, EndSnapshot, NoTracer, TraceEvent, Tracer, Transmission};
+use crate::trace::{Datagram, EndSnapshot, NoTracer, TraceEvent, Tracer};
 use crate::transactions::TransactionStats;
 
 /// Runs `scenario`.
@@ -62,8 +63,7 @@ struct Simulation<T> {
     /// The first connection of each client has the client's number; later connections are numbered after those.
     next_id: u32,
     connections: u32,
-    forward: Pipe<Datagram>,
-    reverse: Pipe<Datagram>,
+    network: Network<T>,
     timers: Timers,
     sample_every: Option<Duration>,
     unfinished: usize,
@@ -71,15 +71,11 @@ struct Simulation<T> {
     memories: PerRole<Memory>,
     /// By group.
     transactions: Vec<TransactionStats>,
-    /// True if anyone needs to know what packets carry.
-    labels: bool,
     /// The position of the slowest stage in the direction of data.
     slowest: usize,
     /// Packets that the path had delayed before the end of the warm-up.
     delayed_before: u64,
-    packets: u64,
     events: u64,
-    tracer: T,
 }
 
 impl<T: Tracer> Simulation<T> {
@@ -116,26 +112,28 @@ impl<T: Tracer> Simulation<T> {
             next_id: clients.len() as u32,
             connections: 0,
             clients,
-            labels: T::WATCHES || forward.reads_labels() || reverse.reads_labels() || has_oracle(scenario),
+            network: Network {
+                labels: T::WATCHES || forward.reads_labels() || reverse.reads_labels() || has_oracle(scenario),
+                forward,
+                reverse,
+                packets: 0,
+                tracer,
+            },
             slowest,
             delayed_before: 0,
-            forward,
-            reverse,
             timers,
             sample_every: scenario.sample_every.filter(|interval| !interval.is_zero()),
             memories: PerRole::default(),
             transactions: vec![TransactionStats::default(); groups],
-            packets: 0,
             events: 0,
-            tracer,
         }
     }
 
     /// Processes the next event; false if there is none before the end of the run.
     fn step(&mut self) -> bool {
         let timer = self.timers.next_at();
-        let forward = self.forward.next_at();
-        let reverse = self.reverse.next_at();
+        let forward = self.network.forward.next_at();
+        let reverse = self.network.reverse.next_at();
         let next = timer.min(forward).min(reverse);
         if next > self.end || self.unfinished == 0 {
             return false;
@@ -158,40 +156,41 @@ impl<T: Tracer> Simulation<T> {
         for flow in self.flows.iter().flatten() {
             self.clients[flow.client as usize].absorb(end, flow);
         }
-        self.tracer.on_over(end);
+        self.network.tracer.on_over(end);
         let ids = |client| FlowIds { id: client, client, seed: self.seed };
         let flows = (0..).zip(self.clients).map(|(i, client)| client.into_result(self.warm, end, ids(i))).collect();
         let result = RunResult {
             flows,
             transactions: self.transactions,
             connections: self.connections,
-            packets: self.packets,
-            delayed: self.forward.delayed() - self.delayed_before,
-            run_lengths: self.forward.run_lengths(),
+            packets: self.network.packets,
+            delayed: self.network.forward.delayed() - self.delayed_before,
+            run_lengths: self.network.forward.run_lengths(),
             events: self.events,
         };
-        (result, self.tracer)
+        (result, self.network.tracer)
     }
 
-    /// Delivers everything that `from` sent and that arrives now.
+    /// Delivers everything that `from` sent and that arrives now. Inlined, it would choose between the pipes field by field.
+    #[inline(never)]
     fn deliver(&mut self, from: Role) {
         let to = from.other();
         loop {
             let pipe = match from {
-                Role::Sender => &mut self.forward,
-                Role::Receiver => &mut self.reverse,
+                Role::Sender => &mut self.network.forward,
+                Role::Receiver => &mut self.network.reverse,
             };
             // The packet is read in the pipe: copying it costs more time than reading it.
             let Some((_, datagram)) = pipe.peek(self.now) else { break };
             let slot = datagram.slot;
-            self.tracer.on_packet(self.now, TraceEvent::Delivered, datagram);
+            self.network.tracer.on_packet(self.now, TraceEvent::Delivered, datagram);
             let Some(flow) = addressee(&mut self.flows, datagram) else {
-                pipe.pop(self.now);
+                pipe.remove_first();
                 continue;
             };
             let tally = &mut self.clients[flow.client as usize].tally;
             let complete = flow.deliver(self.now, datagram, tally);
-            pipe.pop(self.now);
+            pipe.remove_first();
             if complete {
                 self.complete(slot);
             }
@@ -226,11 +225,11 @@ impl<T: Tracer> Simulation<T> {
         self.clients.iter_mut().for_each(Client::restart);
         self.flows.iter_mut().flatten().for_each(Flow::restart_counts);
         self.transactions.iter_mut().for_each(|stats| *stats = TransactionStats::default());
-        self.delayed_before = self.forward.delayed();
+        self.delayed_before = self.network.forward.delayed();
         if T::WATCHES {
-            self.forward.count_runs(self.slowest);
+            self.network.forward.count_runs(self.slowest);
         }
-        self.tracer.on_warm(self.now);
+        self.network.tracer.on_warm(self.now);
     }
 
     /// Begins a client's next transaction, on its connection if that can take another, else on a new one.
@@ -277,7 +276,7 @@ impl<T: Tracer> Simulation<T> {
         let client = &mut self.clients[flow.client as usize];
         let transaction = client.complete(self.now, flow.client);
         self.transactions[client.spec.group as usize].note(&transaction);
-        self.tracer.on_transaction(&transaction);
+        self.network.tracer.on_transaction(&transaction);
         if !client.is_finished() {
             self.timers.set(self.now + client.think(), Timer::Begin(flow.client));
         }
@@ -325,10 +324,6 @@ impl<T: Tracer> Simulation<T> {
     /// Sends what the end wants to send, and schedules its next timer.
     fn collect(&mut self, slot: u32, end: Role) {
         let Some(flow) = &mut self.flows[slot as usize] else { return };
-        let pipe = match end {
-            Role::Sender => &mut self.forward,
-            Role::Receiver => &mut self.reverse,
-        };
         loop {
             let segment = match flow.ends[end].poll(self.now) {
                 Output::Send(segment) => segment,
@@ -338,33 +333,33 @@ impl<T: Tracer> Simulation<T> {
                 }
                 Output::Idle => break,
             };
-            let lies = flow.has_liar().then(|| flow.tamper(self.now, end, &segment));
-            for segment in lies.as_deref().unwrap_or(std::slice::from_ref(&segment)) {
-                let transmission = if self.labels { carried(&flow.ends[end], segment) } else { None };
-                let (serial, flow) = (self.packets, flow.id);
-                let datagram = Datagram { segment: *segment, flow, from: end, copy: false, serial, transmission, slot };
-                self.tracer.on_packet(self.now, TraceEvent::Sent, &datagram);
-                self.packets += 1;
-                pipe.push(self.now, datagram);
+            if !flow.has_liar() {
+                self.network.send(self.now, slot, end, flow, &segment);
+                continue;
+            }
+            for lie in flow.tamper(self.now, end, &segment) {
+                self.network.send(self.now, slot, end, flow, &lie);
             }
         }
         if T::WATCHES {
             let connection = &flow.ends[end];
-            self.tracer.on_snapshot(self.now, &EndSnapshot { flow: flow.id, client: flow.client, end, connection });
+            self.network
+                .tracer
+                .on_snapshot(self.now, &EndSnapshot { flow: flow.id, client: flow.client, end, connection });
         }
         self.collect_lost();
     }
 
     fn collect_lost(&mut self) {
-        if self.forward.has_lost() || self.reverse.has_lost() {
+        if self.network.has_lost() {
             self.report_lost();
         }
     }
 
     fn report_lost(&mut self) {
-        for pipe in [&mut self.forward, &mut self.reverse] {
+        for pipe in [&mut self.network.forward, &mut self.network.reverse] {
             while let Some(lost) = pipe.pop_lost() {
-                self.tracer.on_packet(self.now, TraceEvent::Lost, &lost.packet);
+                self.network.tracer.on_packet(self.now, TraceEvent::Lost, &lost.packet);
                 if let Some(flow) = addressee(&mut self.flows, &lost.packet) {
                     let tally = &mut self.clients[flow.client as usize].tally;
                     if let Some(at) = flow.on_lost(self.now, &lost.packet, lost.why, tally) {
@@ -374,12 +369,6 @@ impl<T: Tracer> Simulation<T> {
             }
         }
     }
-}
-
-/// What `segment`, which `end` has just sent, carries.
-fn carried(end: &Connection, segment: &Segment) -> Option<Transmission> {
-    let (id, record) = if segment.seq_len() > 0 { end.outstanding(segment.seq)? } else { return None };
-    Some(Transmission { segment: id.0 as u32 + 1, number: record.transmissions, cause: record.cause })
 }
 
 /// True if any sender must be told what was lost.
