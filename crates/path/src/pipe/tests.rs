@@ -234,3 +234,42 @@ fn reading_late_gives_the_same_packets() {
     assert_eq!(seen, often);
     assert!(seen.iter().map(|(_, n)| *n).collect::<Vec<_>>() != (1..=200).collect::<Vec<_>>());
 }
+
+#[test]
+fn a_packet_can_be_read_before_it_comes_out() {
+    let mut pipe = pipe(
+        "[[forward]]\nkind = \"multipath\"\nchoice = \"round-robin\"\n\
+         paths = [{ delay = \"50 ms\" }, { delay = \"25 ms\" }]\n",
+    );
+    (0..4).for_each(|i| pipe.push(at(10 * i), Numbered(i as u32 + 1)));
+    assert_eq!(pipe.peek(at(34)), None);
+    assert_eq!(pipe.peek(at(35)), Some((at(35), &Numbered(2))));
+    assert_eq!(pipe.len(), 4);
+    pipe.remove_first();
+    assert_eq!(pipe.len(), 3);
+    assert_eq!(pipe.peek(at(35)), None);
+    assert_eq!(pipe.pop(at(70)), Some((at(50), Numbered(1))));
+    assert_eq!(pipe.peek(at(70)), Some((at(55), &Numbered(4))));
+}
+
+#[test]
+fn idle_stages_change_nothing() {
+    let stages = |idle: &str| {
+        format!(
+            "[[forward]]\nkind = \"link\"\nrate = \"8 Mbit/s\"\n{idle}\
+             [[forward]]\nkind = \"delay\"\nprobability = 0.3\nextra = \"constant(5 ms)\"\n{idle}\
+             [[forward]]\nkind = \"link\"\nrate = \"4 Mbit/s\"\nqueue = \"3 packets\"\n"
+        )
+    };
+    let idle = "[[forward]]\nkind = \"loss\"\n[[forward]]\nkind = \"duplicate\"\nprobability = 0\n[[forward]]\nkind = \"link\"\n";
+    let lost = |stages: &str| {
+        let mut pipe = pipe(stages);
+        let out = train(&mut pipe, 200, 1);
+        (out.len(), std::iter::from_fn(|| pipe.pop_lost()).map(|lost| (lost.packet, lost.stage)).collect::<Vec<_>>())
+    };
+    let ((with, with_lost), (without, without_lost)) = (lost(&stages(idle)), lost(&stages("")));
+    // The positions of the stages stay those of the profile. The random numbers of a stage depend on its position.
+    assert!(with > 80 && without > 80 && !without_lost.is_empty());
+    assert!(with_lost.iter().all(|(_, stage)| *stage == 8) && without_lost.iter().all(|(_, stage)| *stage == 2));
+    assert_eq!(pipe(&stages(idle)).stages.len(), 3);
+}
