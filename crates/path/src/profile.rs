@@ -237,7 +237,8 @@ fn stage(mut table: Table) -> Result<StageEntry, KeyError> {
 }
 
 /// Applies `key=value` to the table of a path. The key is any key of a path file, with dots. A list entry is selected
-/// by its name, its kind or its position from 0: `forward.links.paths.1.delay`.
+/// by its name, its kind or its position from 0: `forward.links.paths.1.delay`. `+` appends an entry:
+/// `forward.+={ kind = "link", delay = "20 ms" }`.
 ///
 /// # Errors
 /// Names the key, and what is allowed.
@@ -272,6 +273,10 @@ fn insert(table: &mut Table, keys: &[&str], value: Value) -> Result<(), KeyError
 fn insert_into(at: &mut Value, keys: &[&str], value: Value, nouns: [&str; 2]) -> Result<(), KeyError> {
     match (at, keys) {
         (Value::Table(table), keys) => insert(table, keys, value),
+        (Value::Array(list), ["+"]) => {
+            list.push(value);
+            Ok(())
+        }
         (Value::Array(list), [wanted, rest @ ..]) => {
             let entry = entry(list, wanted, nouns)?;
             if rest.is_empty() {
@@ -311,7 +316,7 @@ fn entry<'a>(list: &'a mut [Value], wanted: &str, [one, several]: [&str; 2]) -> 
 }
 
 /// Parses a TOML literal; anything else is a string, so `50 ms` needs no quotes.
-fn literal(value: &str) -> Value {
+pub fn literal(value: &str) -> Value {
     let value = value.trim();
     format!("v = {value}")
         .parse::<Table>()

@@ -1,6 +1,9 @@
 //! Every cause of reordering behaves as defined: one statistical test each, with a fixed seed and a bound of at least
 //! five standard errors.
 
+use std::ops::RangeInclusive;
+
+use reknit_path::causes::CAUSES;
 use reknit_path::{Direction, Profile, Train, TrainResult};
 use reknit_units::{Bytes, Duration, Instant};
 
@@ -238,18 +241,30 @@ fn packets_beyond_the_profile_are_demoted() {
     assert!(result.reordered_ratio() > 0.01);
 }
 
+const ROUTES: &str =
+    "kind = \"manet\"\nhop = \"uniform(5 ms, 20 ms)\"\nlife = \"exponential(2 s)\"\noutage = \"uniform(0.1 s, 1 s)\"\n";
+
 #[test]
 fn routes_of_a_mobile_network_change_length_and_break() {
-    let result = pass(
-        "kind = \"manet\"\nhop = \"uniform(5 ms, 20 ms)\"\nlife = \"exponential(2 s)\"\noutage = \"uniform(0.1 s, 1 s)\"\n",
-        400_000,
-        10_000,
-    );
-    assert_near(f64::from(result.lost()) / 4e5, 0.55 / 2.55, 0.03);
+    let result = pass(ROUTES, 400_000, 10_000);
+    // Half of the changes begin with an outage of 0.55 s on average.
+    assert_near(f64::from(result.lost()) / 4e5, 0.275 / 2.275, 0.02);
     let all = delays(&result);
     assert!(all.iter().all(|delay| (10.0..=120.0).contains(delay)));
     // A random walk between reflecting bounds visits all lengths equally often: 4 hops of 12.5 ms on average.
     assert_near(mean(&all), 50.0, 5.0);
+}
+
+#[test]
+fn packets_on_a_new_route_overtake_those_on_the_old_one() {
+    let reordered = |more: &str| pass(&format!("{ROUTES}{more}"), 400_000, 5000).reordered_ratio();
+    // The outage is longer than any difference of delays.
+    assert_near(reordered("breaks = 1.0\n"), 0.0, 0.0);
+    // Every change to a route that is faster by d reorders the packets of the last d, at 200 packets per second. The
+    // delays of two successive routes differ by about 12 to 20 ms; half of the new ones are faster.
+    let (all, half) = (reordered("breaks = 0.0\n"), reordered(""));
+    assert!((0.002..0.006).contains(&all), "{all}");
+    assert_near(half, all / 2.0 / (1.0 - 0.275 / 2.275) * (2.0 / 2.275), 0.0006);
 }
 
 #[test]
@@ -373,4 +388,64 @@ fn red_drops_before_the_queue_is_full() {
     assert_near(f64::from(plain.lost()) / 4e4, 0.2, 0.01);
     assert_near(f64::from(managed.lost()) / 4e4, 0.2, 0.02);
     assert!(managed.delay_quantile(0.5) < plain.delay_quantile(0.5) / 2);
+}
+
+/// What a cause does to 200,000 packets in the terms of RFC 4737: the share of reordered packets (§4.1), the median
+/// extent (§4.2) and the share of 3-reordered packets (§5), each as a range that holds for other seeds, too.
+struct Expected {
+    reordered: RangeInclusive<f64>,
+    extent: RangeInclusive<u32>,
+    three: RangeInclusive<f64>,
+}
+
+/// `None`: the cause delays, loses or duplicates packets, but keeps their order.
+fn expected(number: usize) -> Option<Expected> {
+    let (reordered, extent, three) = match number {
+        1 => (0.49..=0.51, 25..=40, 0.0..=0.001),
+        2 => (0.35..=0.50, 45..=70, 0.005..=0.02),
+        3 => (0.50..=0.70, 4..=9, 0.10..=0.22),
+        4 => (0.07..=0.10, 1..=1, 0.005..=0.011),
+        5 => (0.0003..=0.0015, 2..=4, 0.0..=0.0003),
+        6 => (0.001..=0.012, 30..=75, 0.0..=0.0005),
+        7 => (0.015..=0.024, 12..=14, 0.015..=0.024),
+        8 => (0.007..=0.012, 34..=36, 0.007..=0.012),
+        12 => (0.30..=0.43, 30..=65, 0.04..=0.09),
+        13 => (0.0005..=0.002, 1..=2, 0.0..=0.0005),
+        15 | 17 => (0.28..=0.32, 14..=18, 0.16..=0.19),
+        16 => (0.007..=0.012, 3..=3, 0.007..=0.011),
+        18 => (0.025..=0.034, 2..=2, 0.0..=0.001),
+        19 => (0.015..=0.024, 22..=30, 0.015..=0.024),
+        9 | 10 | 11 | 14 | 20 => return None,
+        _ => panic!("C{number} has no expectation"),
+    };
+    Some(Expected { reordered, extent, three })
+}
+
+#[test]
+fn the_path_of_each_cause_reorders_as_much_as_the_cause_does() {
+    let mut wrong = Vec::new();
+    for (number, cause) in (1..).zip(&CAUSES) {
+        let profile = Profile::load(cause.path, &[]).unwrap();
+        let direction = if number == 15 { Direction::Reverse } else { Direction::Forward };
+        // 80 % of the slowest rate, so that queues hardly matter.
+        let gap = profile.bottleneck(direction).unwrap().time_for(Bytes(1500)).mul_f64(1.25);
+        for seed in 1..=3 {
+            let result = Train { packets: 200_000, size: Bytes(1500), gap }.through(&profile, direction, seed);
+            let (reordering, mut extents) = result.reordering();
+            extents.sort_unstable();
+            let median = extents.get(extents.len() / 2).copied().unwrap_or(0);
+            let share = |n: usize| n as f64 / f64::from(result.sent);
+            let (reordered, three) = (share(extents.len()), share(reordering.n_reordered(3) as usize));
+            let is_right = expected(number).map_or(extents.is_empty(), |expected| {
+                expected.reordered.contains(&reordered)
+                    && expected.extent.contains(&median)
+                    && expected.three.contains(&three)
+            });
+            if !is_right {
+                let path = cause.path;
+                wrong.push(format!("C{number}, {path}, seed {seed}: {reordered} by {median}, {three} 3-reordered"));
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }

@@ -49,6 +49,7 @@ const EXAMPLES: &[(&str, &str)] = &[
     ("arq", "probability = 0.05\nretry = '15 ms'\nretries = 1"),
     ("wlan", "hops = 2"),
     ("manet", "hop = 'uniform(2 ms, 8 ms)'\nlife = 'exponential(500 ms)'\noutage = 'uniform(10 ms, 60 ms)'"),
+    ("rate-trace", "at_ms = [1, 3, 3, 8, 12]\nqueue = '20 packets'"),
     ("diffserv", "rate = '5 Mbit/s'\nprofile = '1 Mbit/s'\nload = 0.5"),
     ("displace", "positions = 3\nprobability = 0.05\nrelease = '8 ms'"),
     ("flutter", "interval = 'exponential(80 ms)'\ndelay = 'uniform(5 ms, 30 ms)'"),

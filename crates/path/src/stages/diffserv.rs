@@ -4,11 +4,12 @@
 use std::fmt;
 
 use reknit_config::KeyError;
-use reknit_units::{Bytes, Capacity, Duration, Instant, Rate, Segments, Share};
+use reknit_units::{Bytes, Capacity, Duration, Instant, Rate, Share};
 use serde::Deserialize;
 
 use super::{Departures, Link, Parameters, Server, Spec, Stage, StageOutcome, StagePacket};
 use crate::error::positive;
+use crate::queue::{QueueSize, hundred_packets};
 use crate::random::{Stream, StreamId};
 
 /// Parameters.
@@ -27,15 +28,11 @@ pub struct DiffServ {
     pub load: Share,
     /// Queue of the best-effort class.
     #[serde(default = "hundred_packets")]
-    pub queue: Capacity,
+    pub queue: QueueSize,
 }
 
 fn ten() -> u32 {
     10
-}
-
-fn hundred_packets() -> Capacity {
-    Capacity::Count(Segments(100))
 }
 
 /// Size of packets of other traffic, and the unit of the bucket's depth.
@@ -66,7 +63,7 @@ impl Parameters for DiffServ {
             tokens: (FULL * u64::from(self.depth)).0 as f64,
             spec: self.clone(),
             refilled: Instant::ZERO,
-            priority: Server::new(&link(Capacity::Bytes(Bytes::MAX))),
+            priority: Server::new(&link(QueueSize::Capacity(Capacity::Bytes(Bytes::MAX)))),
             best_effort: Server::new(&link(self.queue)),
             others: id.stream(0),
             next_other: Instant::ZERO,

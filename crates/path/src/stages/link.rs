@@ -5,11 +5,12 @@ use std::collections::VecDeque;
 use std::fmt;
 
 use reknit_config::KeyError;
-use reknit_units::{Bytes, Capacity, Duration, Instant, Rate, Segments, Share};
+use reknit_units::{Bytes, Capacity, Duration, Instant, Rate, Share};
 use serde::{Deserialize, Serialize};
 
 use super::{Departures, DropReason, Parameters, Spec, Stage, StageOutcome, StagePacket};
 use crate::error::positive;
+use crate::queue::QueueSize;
 use crate::random::{Stream, StreamId};
 
 /// Parameters.
@@ -21,7 +22,7 @@ pub struct Link {
     /// Propagation delay.
     pub delay: Duration,
     /// Capacity of the queue, excluding the packet that is being serialised.
-    pub queue: Capacity,
+    pub queue: QueueSize,
     /// Drops packets early and at random as the queue grows.
     pub red: Option<Red>,
 }
@@ -52,7 +53,7 @@ fn usual_weight() -> f64 {
 
 impl Default for Link {
     fn default() -> Link {
-        Link { rate: None, delay: Duration::ZERO, queue: Capacity::Count(Segments(100)), red: None }
+        Link { rate: None, delay: Duration::ZERO, queue: QueueSize::HUNDRED_PACKETS, red: None }
     }
 }
 
@@ -135,7 +136,7 @@ impl Server {
         Server {
             rate: link.rate,
             delay: link.delay,
-            queue: link.queue,
+            queue: link.queue.at(link.rate.unwrap_or(Rate::from_bits_per_second(1))),
             free_at: Instant::ZERO,
             waiting: VecDeque::new(),
             waiting_bytes: Bytes::ZERO,
@@ -287,14 +288,14 @@ mod tests {
         Instant::ZERO + Duration::from_micros(us)
     }
 
-    fn link(queue: Capacity) -> Server {
+    fn link(queue: &str) -> Server {
         let rate = Some(Rate::from_bits_per_second(8_000_000)); // one byte per microsecond
-        Server::new(&Link { rate, delay: Duration::from_micros(100), queue, red: None })
+        Server::new(&Link { rate, delay: Duration::from_micros(100), queue: queue.parse().unwrap(), red: None })
     }
 
     #[test]
     fn packets_are_serialised_one_after_the_other() {
-        let mut link = link(Capacity::Count(Segments(10)));
+        let mut link = link("10 packets");
         assert_eq!(link.pass(at(0), Bytes(1000)), Ok(at(1100)));
         assert_eq!(link.pass(at(0), Bytes(500)), Ok(at(1600)));
         assert_eq!(link.pass(at(5000), Bytes(500)), Ok(at(5600)));
@@ -302,7 +303,7 @@ mod tests {
 
     #[test]
     fn the_queue_counts_packets_that_wait() {
-        let mut link = link(Capacity::Count(Segments(2)));
+        let mut link = link("2 packets");
         // One packet is being serialised, two wait, and the fourth does not fit.
         let outcomes: Vec<_> = (0..4).map(|_| link.pass(at(0), Bytes(1000))).collect();
         assert_eq!(outcomes, [Ok(at(1100)), Ok(at(2100)), Ok(at(3100)), Err(DropReason::QueueFull)]);
@@ -312,12 +313,14 @@ mod tests {
     }
 
     #[test]
-    fn the_queue_counts_bytes() {
-        let mut link = link(Capacity::Bytes(Bytes(1500)));
-        link.pass(at(0), Bytes(1000)).unwrap();
-        link.pass(at(0), Bytes(1000)).unwrap();
-        assert_eq!(link.pass(at(0), Bytes(600)), Err(DropReason::QueueFull));
-        assert_eq!(link.pass(at(0), Bytes(500)), Ok(at(2600)));
+    fn the_queue_counts_bytes_or_the_time_in_which_they_leave() {
+        for queue in ["1500 B", "1500 us"] {
+            let mut link = link(queue);
+            link.pass(at(0), Bytes(1000)).unwrap();
+            link.pass(at(0), Bytes(1000)).unwrap();
+            assert_eq!(link.pass(at(0), Bytes(600)), Err(DropReason::QueueFull));
+            assert_eq!(link.pass(at(0), Bytes(500)), Ok(at(2600)));
+        }
     }
 
     #[test]

@@ -1,10 +1,11 @@
-//! A mobile ad-hoc network: a route exists for some time, then breaks; after an outage there is a longer or shorter one
-//! (Yang §2.1, survey §3, C13).
+//! A mobile ad-hoc network: a route exists for some time, and is then followed by a longer or shorter one, on which
+//! packets may overtake those that are still on their way along the old one (Yang §2.1.4, survey §2, C13). If the old
+//! route broke, there is an outage before the next one is found.
 
 use std::fmt;
 
 use reknit_config::KeyError;
-use reknit_units::{Duration, Instant};
+use reknit_units::{Duration, Instant, Share};
 use serde::Deserialize;
 
 use super::{Departures, DropReason, Link, Parameters, Spec, Stage, StageOutcome, StagePacket};
@@ -27,6 +28,9 @@ pub struct Manet {
     pub life: Variate,
     /// Time without a route after it breaks.
     pub outage: Variate,
+    /// Share of the changes of the route at which the old one breaks; at the others it works until the new one is used.
+    #[serde(default = "half")]
+    pub breaks: Share,
 }
 
 fn two() -> u32 {
@@ -37,10 +41,17 @@ fn six() -> u32 {
     6
 }
 
+fn half() -> Share {
+    Share::new(0.5).unwrap_or_default()
+}
+
 impl fmt::Display for Manet {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Manet { min_hops, max_hops, hop, life, outage } = self;
-        write!(f, "routes of {min_hops} to {max_hops} hops of {hop}, each for {life}, then none for {outage}")
+        let Manet { min_hops, max_hops, hop, life, outage, breaks } = self;
+        write!(
+            f,
+            "routes of {min_hops} to {max_hops} hops of {hop}, each for {life}, then in {breaks} of cases none for {outage}"
+        )
     }
 }
 
@@ -62,6 +73,7 @@ impl Parameters for Manet {
             steps: id.stream(0),
             delays: id.stream(1),
             times: id.stream(2),
+            breaks: id.stream(3),
             delay: Duration::ZERO,
             route_until: Instant::ZERO,
             outage_until: Instant::ZERO,
@@ -80,6 +92,7 @@ pub(crate) struct Roaming {
     steps: Stream,
     delays: Stream,
     times: Stream,
+    breaks: Stream,
     hops: u32,
     delay: Duration,
     route_until: Instant,
@@ -98,7 +111,8 @@ impl Roaming {
 
     fn catch_up(&mut self, at: Instant) {
         while self.route_until <= at {
-            if self.route_until > Instant::ZERO {
+            self.outage_until = self.route_until;
+            if self.route_until > Instant::ZERO && self.breaks.chance(self.spec.breaks.get()) {
                 self.outage_until = self.route_until + self.spec.outage.draw(&mut self.times);
             }
             self.next_route();

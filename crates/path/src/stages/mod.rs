@@ -16,6 +16,7 @@ mod manet;
 mod multipath;
 mod netem;
 mod outage;
+mod rate_trace;
 mod recorded;
 mod script;
 mod slow_path;
@@ -45,6 +46,7 @@ pub use self::manet::Manet;
 pub use self::multipath::{Branch, Choice, Multipath};
 pub use self::netem::Netem;
 pub use self::outage::Outage;
+pub use self::rate_trace::RateTrace;
 pub use self::recorded::Recorded;
 pub use self::script::{Action, Rule, Script};
 pub use self::slow_path::SlowPath;
@@ -333,6 +335,7 @@ pub(crate) type ReadSpec = fn(toml::Table) -> Result<Spec, KeyError>;
 stages! {
     "link" => Link: "Rate, propagation delay, queue.",
     "varying-link" => Varying: "A link whose rate drops from time to time.",
+    "rate-trace" => RateTrace: "A link whose rate was recorded, as for mahimahi.",
     "loss" => Loss: "Loss at random, or of the packets in a list.",
     "gilbert" => Gilbert: "Loss in bursts of packets.",
     "outage" => Outage: "Periods in which everything is lost.",

@@ -4,12 +4,13 @@ use std::fmt;
 use std::hash::Hasher;
 
 use reknit_config::KeyError;
-use reknit_units::{Capacity, Duration, Instant, Rate, Segments, Share};
+use reknit_units::{Duration, Instant, Rate, Share};
 use serde::{Deserialize, Serialize};
 use siphasher::sip::SipHasher13;
 
 use super::{Departures, DropReason, Link, Parameters, Server, Spec, Stage, StageOutcome, StagePacket};
 use crate::error::positive;
+use crate::queue::{QueueSize, hundred_packets};
 use crate::random::{Stream, StreamId, unit_interval};
 
 /// How a packet's path is chosen.
@@ -38,17 +39,13 @@ pub struct Branch {
     pub rate: Option<Rate>,
     /// Its queue.
     #[serde(default = "hundred_packets")]
-    pub queue: Capacity,
+    pub queue: QueueSize,
     /// Each packet on it is lost with this probability.
     #[serde(default)]
     pub loss: Share,
     /// How often it is chosen, relative to the others.
     #[serde(default = "one")]
     pub weight: u32,
-}
-
-fn hundred_packets() -> Capacity {
-    Capacity::Count(Segments(100))
 }
 
 fn five_ms() -> Duration {

@@ -3,11 +3,12 @@
 use std::fmt;
 
 use reknit_config::KeyError;
-use reknit_units::{Bytes, Capacity, Duration, Instant, Rate, Segments};
+use reknit_units::{Bytes, Duration, Instant, Rate};
 use serde::Deserialize;
 
 use super::{Departures, Link, Parameters, Server, Spec, Stage, StageOutcome, StagePacket};
 use crate::error::{periods, positive};
+use crate::queue::{QueueSize, hundred_packets};
 use crate::random::{Stream, StreamId, Variate};
 
 /// Parameters.
@@ -27,11 +28,7 @@ pub struct Varying {
     pub delay: Duration,
     /// Capacity of the queue, excluding the packet that is being serialised.
     #[serde(default = "hundred_packets")]
-    pub queue: Capacity,
-}
-
-fn hundred_packets() -> Capacity {
-    Capacity::Count(Segments(100))
+    pub queue: QueueSize,
 }
 
 impl fmt::Display for Varying {
