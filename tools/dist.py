@@ -3,7 +3,8 @@
 
 These are a static program with man pages and shell completions, as an archive and as a Debian package; a wheel for
 Python 3.10 and later; the crates as cargo publishes them; and a list of the dependencies (SBOM, CycloneDX). PROFILE is
-cargo's profile, by default `dist`.
+cargo's profile, by default `dist`. If llvm-profdata is installed, the program and the wheel are compiled with a profile
+of what users run (`profiled.py`).
 """
 
 import gzip
@@ -16,6 +17,7 @@ import sys
 import tarfile
 from pathlib import Path
 
+import profiled
 import supply
 from places import TARGET, VENV
 
@@ -53,11 +55,17 @@ def output(*command: object) -> str:
     return subprocess.run([str(part) for part in command], check=True, capture_output=True, text=True).stdout
 
 
-def static_program(cargo: str) -> Path:
+def compiled_with(*flags: str) -> dict[str, str]:
+    """Return the environment in which cargo passes these flags to the compiler."""
+    return {"RUSTFLAGS": " ".join(flag for flag in (os.environ.get("RUSTFLAGS"), *flags) if flag)}
+
+
+def static_program(cargo: str, profile: str) -> Path:
     """Build the command and its man pages for musl, or statically for glibc if rustup does not have that target."""
     rustup = ["rustup", "target", "add", MUSL]
     has_musl = shutil.which("rustup") and subprocess.run(rustup, capture_output=True, check=False).returncode == 0
-    target, flags = (MUSL, {}) if has_musl else (GNU, {"RUSTFLAGS": "-C target-feature=+crt-static"})
+    target, linking = (MUSL, "") if has_musl else (GNU, "-Ctarget-feature=+crt-static")
+    flags = compiled_with(linking, profile)
     options = ("--profile", PROFILE, "--locked", "--target", target)
     run(cargo, "build", *options, "-p", "reknit", **flags)
     run(cargo, "run", *options, "--quiet", "-p", "xtask", "--", "shell", OUT / "shell", **flags)
@@ -118,12 +126,22 @@ def debian_package(root: Path, version: str) -> Path:
     return file
 
 
-def wheel() -> Path:
+def wheel(profile: str) -> Path:
     """Build the Python package."""
     run(sys.executable, "tools/python.py", "--fetch")
     folder = OUT / "wheel"
     shutil.rmtree(folder, ignore_errors=True)
-    run(VENV / "bin/maturin", "build", "--profile", PROFILE, "--locked", "--quiet", "--out", folder)
+    run(
+        VENV / "bin/maturin",
+        "build",
+        "--profile",
+        PROFILE,
+        "--locked",
+        "--quiet",
+        "--out",
+        folder,
+        **compiled_with(profile),
+    )
     return next(folder.glob("*-abi3-*.whl"))
 
 
@@ -207,7 +225,8 @@ def main() -> int:
     """Build everything, then test everything."""
     cargo = sys.argv[1] if len(sys.argv) > 1 else "cargo"
     OUT.mkdir(parents=True, exist_ok=True)
-    program = static_program(cargo)
+    profile = profiled.flags(cargo, PROFILE)
+    program = static_program(cargo, profile)
     version = output(program, "--version").split()[1]
     root = tree(program, version)
     made = [(archive(root, version), try_archive)]
@@ -215,7 +234,7 @@ def main() -> int:
         made.append((debian_package(root, version), try_debian_package))
     else:
         print("no Debian package: dpkg-deb is not installed", flush=True)
-    made.append((wheel(), try_wheel))
+    made.append((wheel(profile), try_wheel))
     for file, attempt in made:
         folder = (OUT / "tried" / file.suffix[1:]).absolute()
         shutil.rmtree(folder, ignore_errors=True)

@@ -50,8 +50,8 @@ def record(cargo: str, profile: str) -> Path:
     shutil.rmtree(counts, ignore_errors=True)
     # With a target, cargo does not use the flags for build scripts.
     build = [cargo, "build", "--profile", profile, "--locked", "--target", host(), "--target-dir", FOLDER]
-    flags = {"RUSTFLAGS": f"-Cprofile-generate={counts}"}
-    subprocess.run([*map(str, build), "-p", "reknit"], check=True, env={**os.environ, **flags})
+    flags = f"{os.environ.get('RUSTFLAGS', '')} -Cprofile-generate={counts}".strip()
+    subprocess.run([*map(str, build), "-p", "reknit"], check=True, env={**os.environ, "RUSTFLAGS": flags})
     program = FOLDER / host() / profile / "reknit"
     for arguments in TRAINING:
         # Some captures are damaged, and the command says so.
