@@ -71,15 +71,15 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: &Args) -> Result<(), Failure> {
-    let options = Options { at: args.at.map(CapturePoint::from), journeys: true, ..Options::default() };
+    let options = Options { at: args.at.map(CapturePoint::from), transits: true, ..Options::default() };
     let replay_options = replay_options(args);
     replay_options.check()?;
-    let (mut analysis, journeys) = analyze::read(&args.file, &options, &mut |_| {})?;
+    let (mut analysis, transits) = analyze::read(&args.file, &options, &mut |_| {})?;
     analyze::keep_stream(&mut analysis, args.stream)?;
     analyze::warn(&analysis);
-    let (direction, path) = analyze::measured_path(&analysis, &journeys, args.rate)?;
+    let (direction, path) = analyze::measured_path(&analysis, &transits, args.rate)?;
     let replayer = Replayer::new(direction, path, &replay_options)?;
-    drop(journeys);
+    drop(transits);
     let stop = output::on_interrupt();
     let bar = output::progress(0, "checking", args.quiet);
     let check = replayer.check(&stop, &|| bar.inc(1));

@@ -23,7 +23,7 @@ pub fn facts(variant: &Variant, composition: &Composition) -> Vec<(String, Strin
 
 /// The fallback for each need that the peer does not meet. Empty for variants that need nothing from the peer.
 pub(crate) fn fallbacks(variant: &Variant, composition: &Composition) -> Vec<String> {
-    if variant.peer_needs == "nothing" { Vec::new() } else { requirements::possible_fall_backs(composition) }
+    if variant.peer_needs == "nothing" { Vec::new() } else { requirements::possible_fallbacks(composition) }
 }
 
 /// Each seam with its algorithm and a description; seams that differ from the base are marked.

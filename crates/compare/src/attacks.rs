@@ -1,4 +1,4 @@
-//! What receivers that lie gain: each lie against each variant, beside an honest rival on one bottleneck.
+//! What misbehaving receivers gain: each lie against each variant, beside an honest rival on one bottleneck.
 //!
 //! Two transfers with the same variant share a link. The receiver of the first lies. What it gets is compared with what
 //! it gets when it is honest, and so are its rival's goodput and the drops.

@@ -72,32 +72,32 @@ impl Sender {
 /// If the capture cannot be read again.
 pub fn advise(analysis: &mut Analysis, capture: &Path, options: &Options) -> Result<(), String> {
     let Some(worst) = analysis.directions.first_mut().filter(|worst| worst.may_be_faster()) else { return Ok(()) };
-    let journeys = journeys(worst, capture, options)?;
-    if let Some(replayed) = replay(worst, &journeys) {
+    let transits = transits(worst, capture, options)?;
+    if let Some(replayed) = replay(worst, &transits) {
         worst.advise(replayed);
     }
     Ok(())
 }
 
 /// When the first packets of `direction` were sent, and when they arrived.
-fn journeys(direction: &DirectionReport, capture: &Path, options: &Options) -> Result<Vec<Transit>, String> {
+fn transits(direction: &DirectionReport, capture: &Path, options: &Options) -> Result<Vec<Transit>, String> {
     let refuse = |error: &dyn std::fmt::Display| format!("{}: {error}", capture.display());
     let file: File = reknit_config::open(capture).map_err(|error| refuse(&error))?;
     let mut frames = Frames::new(file).map_err(|error| refuse(&error))?;
     let only = Some((direction.stream, direction.end));
-    let mut analyzer = Analyzer::new(Options { journeys: true, journeys_of: only, ..*options });
+    let mut analyzer = Analyzer::new(Options { transits: true, transits_of: only, ..*options });
     while let Some(frame) = frames.next_frame() {
         analyzer.on_frame(&frame, &mut |_| {});
-        if analyzer.journeys().of(direction).len() >= MAX_PACKETS {
+        if analyzer.transits().of(direction).len() >= MAX_PACKETS {
             break;
         }
     }
-    Ok(analyzer.finish_with_journeys(&mut |_| {}).1.of(direction).to_vec())
+    Ok(analyzer.finish_with_transits(&mut |_| {}).1.of(direction).to_vec())
 }
 
 /// None if the path cannot be measured, or no model of the sender reproduces the capture.
-fn replay(direction: &DirectionReport, journeys: &[Transit]) -> Option<Replayed> {
-    let path = MeasuredPath::new(direction, journeys, None).ok()?;
+fn replay(direction: &DirectionReport, transits: &[Transit]) -> Option<Replayed> {
+    let path = MeasuredPath::new(direction, transits, None).ok()?;
     let packets_per_s = path.rate_mbit_s * 1e6 / 8.0 / (direction.segment() + 52) as f64;
     let affordable = Duration::from_secs_f64(BUDGET / RUNS / packets_per_s.max(1.0));
     let duration = path.duration.min(LONGEST).min(affordable);

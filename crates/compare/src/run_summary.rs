@@ -47,7 +47,7 @@ pub struct RunSummary {
     pub queue_drops: u64,
     /// Other packets that the path lost, both ways: ACKs, SYNs, FINs, requests.
     pub lost_acks: u64,
-    /// Forward packets that a stage delayed while it let others through (`delay`, `stall`, `displace`, `script`).
+    /// Forward packets that a stage delayed while it let others through.
     pub delayed_packets: u64,
     /// Data segments that arrived when all of their bytes had already arrived, including copies made by the network.
     pub duplicate_packets: u64,

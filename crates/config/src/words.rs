@@ -63,7 +63,7 @@ pub fn visible(text: &str) -> Cow<'_, str> {
     Cow::Owned(text.chars().map(escape).collect())
 }
 
-/// True for controls, and for what is invisible but changes how other characters are shown.
+/// True for control characters, and for what is invisible but changes how other characters are shown.
 pub fn is_control(c: char) -> bool {
     let is_format = matches!(
         c,

@@ -14,14 +14,14 @@ pub(crate) fn run(data: &[u8]) {
     }
     let at = [None, Some(CapturePoint::Sender), Some(CapturePoint::Middle), Some(CapturePoint::Receiver)]
         [usize::from(how % 4)];
-    let mut analyzer = Analyzer::new(Options { at, journeys: true, marks: true, ..Options::default() });
+    let mut analyzer = Analyzer::new(Options { at, transits: true, marks: true, ..Options::default() });
     if let Err(error) = analyzer.read(file, &mut |_| {}) {
         assert!(!error.to_string().contains('\n'), "{error}");
     }
-    let (analysis, journeys) = analyzer.finish_with_journeys(&mut |_| {});
+    let (analysis, transits) = analyzer.finish_with_transits(&mut |_| {});
     serde_json::to_string(&analysis).expect("an analysis can be written");
     for direction in &analysis.directions {
-        if let Ok(path) = MeasuredPath::new(direction, journeys.of(direction), None) {
+        if let Ok(path) = MeasuredPath::new(direction, transits.of(direction), None) {
             Profile::parse("measured.toml", &path.toml()).expect("a measured path can be read");
         }
     }

@@ -51,7 +51,7 @@ pub(crate) fn variants(data: &[u8]) {
     if !custom.base.is_simulated_only() && !matches!(custom.composition.loss_detector, LossDetector::Oracle(_)) {
         engine::transfer(&custom.composition);
     }
-    let _ = requirements::possible_fall_backs(&custom.composition);
+    let _ = requirements::possible_fallbacks(&custom.composition);
 }
 
 pub(crate) fn scenarios(data: &[u8]) {

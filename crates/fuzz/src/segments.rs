@@ -67,7 +67,7 @@ pub(crate) fn mutated(input: &mut Input<'_>, expected: &Expected) -> Segment {
         change_options(input, &mut segment.options);
     }
     if has(7) {
-        segment.ecn = input.of(&[Ecn::NotCapable, Ecn::Capable0, Ecn::Capable1, Ecn::Congested]);
+        segment.ecn = input.of(&[Ecn::NotCapable, Ecn::Ect0, Ecn::Capable1, Ecn::Congested]);
         segment.options.experiment = experiment(input, expected.ack);
     }
     segment

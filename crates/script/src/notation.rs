@@ -39,7 +39,7 @@ const FIELDS: [(&str, Field); 6] = [
 
 /// The codepoints of the ECN field.
 const CODEPOINTS: [(&str, Ecn); 4] =
-    [("none", Ecn::NotCapable), ("ect0", Ecn::Capable0), ("ect1", Ecn::Capable1), ("ce", Ecn::Congested)];
+    [("none", Ecn::NotCapable), ("ect0", Ecn::Ect0), ("ect1", Ecn::Capable1), ("ce", Ecn::Congested)];
 
 /// A set of fields.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]

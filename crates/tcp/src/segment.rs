@@ -89,7 +89,7 @@ pub enum Ecn {
     /// ECN-capable transport, codepoint ECT(1).
     Capable1,
     /// ECN-capable transport, codepoint ECT(0).
-    Capable0,
+    Ect0,
     /// Congestion experienced.
     Congested,
 }

@@ -29,7 +29,7 @@ impl Flight {
     /// End `from` is about to send `segment`: a congested router may mark it.
     pub fn mark(&mut self, from: usize, segment: &mut Segment) {
         let marking = self.network.marking;
-        if marking > 0.0 && segment.ecn == Ecn::Capable0 && self.random[from].chance(marking) {
+        if marking > 0.0 && segment.ecn == Ecn::Ect0 && self.random[from].chance(marking) {
             segment.ecn = Ecn::Congested;
         }
     }

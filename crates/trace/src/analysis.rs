@@ -336,8 +336,8 @@ impl DirectionReport {
     /// report is about.
     pub(crate) fn conclude(&mut self, direction: &Direction) {
         let Some(data) = direction.data() else { return };
-        let journeys = data.sample.journeys(self.stream, self.end, self.captured_at);
-        self.bottleneck_mbit_s = measured::bottleneck(self, &journeys);
+        let transits = data.sample.transits(self.stream, self.end, self.captured_at);
+        self.bottleneck_mbit_s = measured::bottleneck(self, &transits);
         let mut cost = std::mem::take(&mut self.cost);
         cost.compare(self);
         self.cost = cost;

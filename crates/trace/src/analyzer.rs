@@ -6,10 +6,10 @@ use reknit_units::Instant;
 
 use crate::analysis::Results;
 use crate::filter::{Filter, Times};
-use crate::journey::Transits;
 use crate::packet::Reader;
 use crate::stream::Log;
 use crate::streams::Streams;
+use crate::transit::Transits;
 use crate::{Analysis, CapturePoint, Damage, Error, Event, Frame, Frames, Mark, PathPart, Verdict};
 
 /// The options of an analysis.
@@ -18,9 +18,9 @@ pub struct Options {
     /// Where the capture was made, in the direction of the data; none: inferred for each direction of each stream.
     pub at: Option<CapturePoint>,
     /// Whether to keep when each packet was sent and when it arrived.
-    pub journeys: bool,
+    pub transits: bool,
     /// Keep them only for this stream and the data that this end sent; none: for all.
-    pub journeys_of: Option<(u32, u8)>,
+    pub transits_of: Option<(u32, u8)>,
     /// Whether to keep what passed, for pictures ([`Analyzer::marks`]).
     pub marks: bool,
     /// Which packets count. Connections keep the numbers that they have in the whole capture.
@@ -33,7 +33,7 @@ pub struct Analyzer {
     pub(crate) options: Options,
     pub(crate) streams: Streams,
     log: Log,
-    journeys: Transits,
+    transits: Transits,
     pub(crate) reader: Reader,
     /// The times that count; none: all.
     times: Option<Times>,
@@ -54,7 +54,7 @@ impl Analyzer {
     /// An analysis with `options`.
     pub fn new(options: Options) -> Analyzer {
         let log =
-            Log { journeys: options.journeys.then(Vec::new), marks: options.marks.then(Vec::new), ..Log::default() };
+            Log { transits: options.transits.then(Vec::new), marks: options.marks.then(Vec::new), ..Log::default() };
         Analyzer { options, log, times: options.filter.times(), ..Analyzer::default() }
     }
 
@@ -144,14 +144,14 @@ impl Analyzer {
             }
             observer(&event);
         }
-        for journey in self.log.journeys.iter_mut().flat_map(|journeys| journeys.drain(..)) {
-            if self.options.journeys_of.is_some_and(|wanted| wanted != (journey.stream, journey.end)) {
+        for transit in self.log.transits.iter_mut().flat_map(|transits| transits.drain(..)) {
+            if self.options.transits_of.is_some_and(|wanted| wanted != (transit.stream, transit.end)) {
                 continue;
             }
-            let stream = self.streams.get_mut(journey.stream);
-            let place = self.options.at.unwrap_or_else(|| stream.place(usize::from(journey.end)).0);
-            if place.side_of_journeys() == journey.side {
-                self.journeys.add(journey);
+            let stream = self.streams.get_mut(transit.stream);
+            let place = self.options.at.unwrap_or_else(|| stream.place(usize::from(transit.end)).0);
+            if place.side_of_transits() == transit.side {
+                self.transits.add(transit);
             }
         }
     }
@@ -162,17 +162,17 @@ impl Analyzer {
     }
 
     /// When the packets were sent and when they arrived, as far as that is known by now.
-    pub fn journeys(&self) -> &Transits {
-        &self.journeys
+    pub fn transits(&self) -> &Transits {
+        &self.transits
     }
 
     /// The capture ends.
     pub fn finish(self, observer: &mut dyn FnMut(&Event)) -> Analysis {
-        self.finish_with_journeys(observer).0
+        self.finish_with_transits(observer).0
     }
 
-    /// The capture ends. The journeys are empty if the options do not ask for them.
-    pub fn finish_with_journeys(mut self, observer: &mut dyn FnMut(&Event)) -> (Analysis, Transits) {
+    /// The capture ends. The transits are empty if the options do not ask for them.
+    pub fn finish_with_transits(mut self, observer: &mut dyn FnMut(&Event)) -> (Analysis, Transits) {
         let mut results = Results::default();
         let end = Instant::from_nanos(self.span.map_or(0, |(_, last)| last));
         // Each connection is freed once it is reported: there may be many.
@@ -181,14 +181,14 @@ impl Analyzer {
             self.pass_on(observer);
             results.add(&mut self.streams.take(number), &self.options);
         }
-        let journeys = std::mem::take(&mut self.journeys);
-        (Analysis::of(&self, results), journeys)
+        let transits = std::mem::take(&mut self.transits);
+        (Analysis::of(&self, results), transits)
     }
 }
 
 impl CapturePoint {
     /// True if verdicts on `side` count for a capture made here: at the sender nothing happens to packets before they
-    /// are captured, and at the receiver nothing after.
+    /// are captured, and at the receiver nothing after; a packet whose bytes had passed counts only at the receiver, which did not need it.
     pub const fn sees(self, side: PathPart) -> bool {
         match side {
             PathPart::Upstream => !matches!(self, CapturePoint::Sender),

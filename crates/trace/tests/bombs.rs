@@ -23,7 +23,7 @@ fn record(bytes: &[u8]) -> Vec<u8> {
 }
 
 fn analyze(file: &[u8]) -> Result<Analysis, String> {
-    let mut analyzer = Analyzer::new(Options { journeys: true, ..Options::default() });
+    let mut analyzer = Analyzer::new(Options { transits: true, ..Options::default() });
     analyzer.read(file, &mut |_| {}).map_err(|error| error.to_string())?;
     Ok(analyzer.finish(&mut |_| {}))
 }

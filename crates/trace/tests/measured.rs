@@ -24,11 +24,11 @@ const MAX_WRONG: usize = 40;
 const LATE: f64 = 4.0;
 
 fn measured(file: &[u8], tap: usize) -> Option<(DirectionReport, MeasuredPath)> {
-    let mut analyzer = Analyzer::new(Options { at: Some(PLACES[tap]), journeys: true, ..Options::default() });
+    let mut analyzer = Analyzer::new(Options { at: Some(PLACES[tap]), transits: true, ..Options::default() });
     analyzer.read(file, &mut |_| {}).unwrap();
-    let (analysis, journeys) = analyzer.finish_with_journeys(&mut |_| {});
+    let (analysis, transits) = analyzer.finish_with_transits(&mut |_| {});
     let largest = analysis.directions.iter().max_by_key(|direction| direction.bytes)?;
-    let path = MeasuredPath::new(largest, journeys.of(largest), None).ok()?;
+    let path = MeasuredPath::new(largest, transits.of(largest), None).ok()?;
     Some(((**largest).clone(), path))
 }
 

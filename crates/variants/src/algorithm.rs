@@ -45,12 +45,12 @@ pub struct Unlisted<S: ?Sized> {
 }
 
 impl<S: ?Sized> Unlisted<S> {
-    /// An algorithm without rules; `build` creates the plug-in of each connection.
+    /// An algorithm without requirements; `build` creates the plug-in of each connection.
     pub fn new(name: &'static str, build: impl Fn() -> Box<S> + Send + Sync + 'static) -> Unlisted<S> {
         Unlisted { name, requirements: &[], build: Arc::new(build) }
     }
 
-    /// The same with rules.
+    /// The same with requirements.
     #[must_use]
     pub fn with_requirements(self, requirements: &'static [Requirement]) -> Unlisted<S> {
         Unlisted { requirements, ..self }

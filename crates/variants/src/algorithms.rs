@@ -34,7 +34,7 @@ use crate::undo::{door, dsack_det, dsack_repeat, eifel, frto, retransmitted, rto
 use crate::wait::{paxson_snd, time_delayed};
 
 /// Defines the list of a seam: the algorithms with their parameters, and the `plain` ones, which have
-/// neither parameters nor rules, each with its plug-in. The plain ones are listed first.
+/// neither parameters nor requirements, each with its plug-in. The plain ones are listed first.
 macro_rules! algorithms {
     ($(#[$doc:meta])* $seam:ident {
         $($(#[$about:meta])* $name:ident($parameters:ty),)*

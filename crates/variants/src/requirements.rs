@@ -38,7 +38,7 @@ pub fn check(composition: &Composition) -> Findings {
         errors.extend(without_sack(&parts));
     }
     let mut warnings: Vec<String> = starvation(&parts).into_iter().collect();
-    warnings.extend(unheard_response(&parts));
+    warnings.extend(response_without_detector(&parts));
     warnings.extend(between(composition, composition));
     Findings { errors, warnings }
 }
@@ -113,7 +113,7 @@ fn starvation(parts: &[(Seam, Part)]) -> Option<String> {
 }
 
 /// A response to spurious reductions without anything that detects them.
-fn unheard_response(parts: &[(Seam, Part)]) -> Option<String> {
+fn response_without_detector(parts: &[(Seam, Part)]) -> Option<String> {
     let (_, response) =
         parts.iter().find(|(seam, part)| *seam == Seam::SpuriousResponse && part.algorithm != "none")?;
     let detects = parts.iter().any(|(seam, part)| {
@@ -129,7 +129,7 @@ pub fn fallbacks(composition: &Composition, info: &Info) -> Vec<String> {
 }
 
 /// What happens with a peer that supports nothing of what the variant needs.
-pub fn possible_fall_backs(composition: &Composition) -> Vec<String> {
+pub fn possible_fallbacks(composition: &Composition) -> Vec<String> {
     unmet(composition, |_| true)
 }
 
@@ -155,7 +155,7 @@ fn unmet(composition: &Composition, is_unmet: impl Fn(Need) -> bool) -> Vec<Stri
             }
         }
     }
-    // Features of the header that have no rule.
+    // Features of the header that have no requirement.
     for feature in composition.header_support.iter().flat_map(|part| part.build().traits().features.each()) {
         note(Need::Feature(feature), "");
     }

@@ -83,7 +83,7 @@ fn ecn_to_wire(ecn: Ecn) -> u8 {
     match ecn {
         Ecn::NotCapable => 0,
         Ecn::Capable1 => 1,
-        Ecn::Capable0 => 2,
+        Ecn::Ect0 => 2,
         Ecn::Congested => 3,
     }
 }

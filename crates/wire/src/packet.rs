@@ -13,7 +13,7 @@ fn ecn_from_wire(bits: u8) -> Ecn {
     match bits & 3 {
         0 => Ecn::NotCapable,
         1 => Ecn::Capable1,
-        2 => Ecn::Capable0,
+        2 => Ecn::Ect0,
         _ => Ecn::Congested,
     }
 }

@@ -136,7 +136,7 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
                 events.add(event);
             }
         };
-        let (mut analysis, journeys) = read(file, &options(args), &mut observer)?;
+        let (mut analysis, transits) = read(file, &options(args), &mut observer)?;
         keep_stream(&mut analysis, args.stream)?;
         if analysis.directions.is_empty() && args.filter() != Filter::default() {
             let message = format!("{}: no connection with data matches {}", analysis.file, args.filter_text());
@@ -148,7 +148,7 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
             reknit_compare::advise(&mut analysis, file, &options(args)).map_err(Failure::Failed)?;
         }
         if let Some(path) = &args.path {
-            let (_, measured) = measured_path(&analysis, &journeys, None)?;
+            let (_, measured) = measured_path(&analysis, &transits, None)?;
             output::write_file("--path", path, measured.toml())?;
         }
         if let Some(to) = &args.html {
@@ -197,11 +197,11 @@ fn check(args: &Args) -> Result<(), Failure> {
 }
 
 fn options(args: &Args) -> Options {
-    let (journeys, filter) = (args.path.is_some(), args.filter());
-    Options { at: args.at.map(CapturePoint::from), journeys, filter, ..Options::default() }
+    let (transits, filter) = (args.path.is_some(), args.filter());
+    Options { at: args.at.map(CapturePoint::from), transits, filter, ..Options::default() }
 }
 
-/// Reads one capture. The journeys of packets are kept if `options` ask for them.
+/// Reads one capture. The transits of packets are kept if `options` ask for them.
 pub(crate) fn read(
     file: &Path,
     options: &Options,
@@ -211,12 +211,12 @@ pub(crate) fn read(
         if file.as_os_str() == "-" { Box::new(io::stdin().lock()) } else { Box::new(open(file)?) };
     let mut analyzer = Analyzer::new(*options);
     analyzer.read(reader, observer).map_err(|error| Failure::Failed(unreadable(file, &error)))?;
-    let (mut analysis, journeys) = analyzer.finish_with_journeys(observer);
+    let (mut analysis, transits) = analyzer.finish_with_transits(observer);
     analysis.file = file.display().to_string();
     if options.filter == Filter::default() {
         analysis.refuse_without_tcp().map_err(Failure::Failed)?;
     }
-    Ok((analysis, journeys))
+    Ok((analysis, transits))
 }
 
 /// Prints the warnings.
@@ -259,13 +259,13 @@ pub(crate) fn keep_stream(analysis: &mut Analysis, stream: Option<u32>) -> Resul
 /// The path of the worst direction.
 pub(crate) fn measured_path<'a>(
     analysis: &'a Analysis,
-    journeys: &Transits,
+    transits: &Transits,
     rate: Option<Rate>,
 ) -> Result<(&'a DirectionReport, MeasuredPath), Failure> {
     let file = &analysis.file;
     let Some(worst) = analysis.directions.first() else {
         return Err(Failure::Failed(format!("{file}: no connection carried data")));
     };
-    let path = MeasuredPath::new(worst, journeys.of(worst), rate);
+    let path = MeasuredPath::new(worst, transits.of(worst), rate);
     Ok((worst, path.map_err(|message| Failure::Failed(format!("{file}: {message}")))?))
 }

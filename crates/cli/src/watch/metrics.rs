@@ -18,7 +18,7 @@ const MAX_FLOWS: usize = 20;
 /// The longest request, in how many pieces it may come, and how long each may take.
 const MAX_BYTES: usize = 8 << 10;
 const MAX_READS: usize = 64;
-const PATIENCE: Duration = Duration::from_secs(2);
+const IO_TIMEOUT: Duration = Duration::from_secs(2);
 /// Clients at a time. Beyond, the oldest is cut off.
 const MAX_CLIENTS: usize = 64;
 /// How long to wait if no client can be served.
@@ -84,7 +84,7 @@ struct Client {
 }
 
 impl Client {
-    /// A new client. If there are too many, the oldest one has to go: it has had most time.
+    /// A new client. If there are too many, the oldest one has to go: it has had the most time.
     fn enter(clients: &Clients, stream: TcpStream) -> Client {
         let stream = Arc::new(stream);
         let mut all = clients.lock().unwrap_or_else(PoisonError::into_inner);
@@ -106,7 +106,7 @@ impl Drop for Client {
 }
 
 fn answer(mut stream: &TcpStream, shared: &Shared) -> io::Result<()> {
-    stream.set_read_timeout(Some(PATIENCE))?;
+    stream.set_read_timeout(Some(IO_TIMEOUT))?;
     let mut request = Vec::new();
     let mut bytes = [0; 1024];
     let mut reads = 0;
@@ -118,7 +118,7 @@ fn answer(mut stream: &TcpStream, shared: &Shared) -> io::Result<()> {
         }
         request.extend(&bytes[..read]);
     }
-    stream.set_write_timeout(Some(PATIENCE))?;
+    stream.set_write_timeout(Some(IO_TIMEOUT))?;
     let (status, body) = if request.starts_with(b"GET /metrics ") {
         ("200 OK", text(&locked(shared)))
     } else {
@@ -147,7 +147,7 @@ fn verdicts(totals: &Totals) -> Vec<(String, String)> {
     counts.into_iter().map(sample).collect()
 }
 
-/// The same of each incident.
+/// The same for each incident.
 fn incidents(totals: &Totals) -> Vec<(String, String)> {
     let sample =
         |what: Incident| (format!("{{incident=\"{}\"}}", what.name()), totals.incidents[what as usize].to_string());
@@ -184,26 +184,30 @@ fn text(state: &State) -> String {
     metric("verdicts_total", "counter", "Packets by what happened to them.", &verdicts(&totals));
     metric("incidents_total", "counter", "What happened to connections.", &incidents(&totals));
     let worst = state.watcher.worst(MAX_FLOWS);
-    let mut of_flows = |name: &str, help: &str, value: &dyn Fn(&reknit_trace::DirectionReport) -> String| {
-        let labels = |d: &reknit_trace::DirectionReport| {
-            format!("{{connection=\"{}\",from=\"{}\",to=\"{}\"}}", d.stream, d.from, d.to)
+    let mut of_flows =
+        |name: &str, kind: &str, help: &str, value: &dyn Fn(&reknit_trace::DirectionReport) -> String| {
+            let labels = |d: &reknit_trace::DirectionReport| {
+                format!("{{connection=\"{}\",from=\"{}\",to=\"{}\"}}", d.stream, d.from, d.to)
+            };
+            let samples: Vec<(String, String)> = worst.iter().map(|d| (labels(d), value(d))).collect();
+            metric(name, kind, help, &samples);
         };
-        let samples: Vec<(String, String)> = worst.iter().map(|d| (labels(d), value(d))).collect();
-        metric(name, "gauge", help, &samples);
-    };
-    of_flows("flow_acknowledged_bytes", "Bytes acknowledged, of the worst connections.", &|d| {
+    of_flows("flow_acknowledged_bytes_total", "counter", "Bytes acknowledged, of the worst connections.", &|d| {
         d.acknowledged_bytes.to_string()
     });
-    of_flows("flow_lost", "Packets that were lost.", &|d| d.verdicts.lost.to_string());
-    of_flows("flow_reordered", "Packets that were late.", &|d| d.verdicts.reordered.to_string());
-    of_flows("flow_spurious", "Spurious retransmissions.", &|d| d.verdicts.spurious.to_string());
-    of_flows("flow_false_reductions", "Times the sender reduced its window although nothing was lost.", &|d| {
-        d.cost.false_reductions.to_string()
-    });
+    of_flows("flow_lost_total", "counter", "Packets that were lost.", &|d| d.verdicts.lost.to_string());
+    of_flows("flow_reordered_total", "counter", "Packets that were late.", &|d| d.verdicts.reordered.to_string());
+    of_flows("flow_spurious_total", "counter", "Spurious retransmissions.", &|d| d.verdicts.spurious.to_string());
+    of_flows(
+        "flow_false_reductions_total",
+        "counter",
+        "Times the sender reduced its window although nothing was lost.",
+        &|d| d.cost.false_reductions.to_string(),
+    );
     for (name, help, value) in COSTS {
-        of_flows(name, help, &|d| (value(&d.cost) * 1e6).to_string());
+        of_flows(name, "gauge", help, &|d| (value(&d.cost) * 1e6).to_string());
     }
-    of_flows("flow_late_p99_seconds", "Lateness of reordered packets, 99th percentile.", &|d| {
+    of_flows("flow_late_p99_seconds", "gauge", "Lateness of reordered packets, 99th percentile.", &|d| {
         (d.reordering.late_p99_ms.unwrap_or(0.0) / 1e3).to_string()
     });
     text

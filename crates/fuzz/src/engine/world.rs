@@ -142,7 +142,7 @@ impl World {
 
     /// A router marks packets (RFC 3168).
     fn mark(&mut self, end: usize, most: usize) {
-        let capable = |ecn: Ecn| matches!(ecn, Ecn::Capable0 | Ecn::Capable1);
+        let capable = |ecn: Ecn| matches!(ecn, Ecn::Ect0 | Ecn::Capable1);
         for (segment, _) in self.flying[end].iter_mut().filter(|(segment, _)| capable(segment.ecn)).take(most + 1) {
             segment.ecn = Ecn::Congested;
         }

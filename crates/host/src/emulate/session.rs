@@ -16,7 +16,7 @@ use super::bridge::{Bridge, Events, Next};
 use super::meter::Counts;
 
 /// How long the last packets of the command may take after everything inside has ended.
-const FAREWELL: Duration = Duration::from_secs(1);
+const DRAIN_TIME: Duration = Duration::from_secs(1);
 /// Signals that are passed on to the command.
 const PASSED_ON: [Signal; 6] =
     [Signal::SIGHUP, Signal::SIGINT, Signal::SIGQUIT, Signal::SIGTERM, Signal::SIGUSR1, Signal::SIGUSR2];
@@ -58,7 +58,7 @@ impl Drop for Signals {
     }
 }
 
-/// The command in operation.
+/// The running command.
 pub(super) struct Session<'s, 'm> {
     pub(super) signals: &'s Signals,
     pub(super) command: Pid,
@@ -121,7 +121,7 @@ impl Events for Session<'_, '_> {
         self.pass_on_signals()?;
         self.read_meter(now, bridge);
         if !self.stop_at.is_set() && self.ended.read().is_ok() {
-            self.stop_at = now + FAREWELL;
+            self.stop_at = now + DRAIN_TIME;
         }
         let over = self.stop_at.is_set() && (bridge.up.inside() == 0 || now >= self.stop_at);
         Ok(if over { Next::Stop } else { Next::Continue })

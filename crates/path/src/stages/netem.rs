@@ -171,6 +171,8 @@ impl Rule {
                 return Err("`reorder` needs a `delay`: the packets that it selects are sent without delay".to_owned());
             }
             rule.gap = rule.gap.max(1);
+        } else if rule.gap > 0 {
+            return Err("`gap` needs `reorder`: it says which packets can be selected".to_owned());
         }
         Ok(rule)
     }
@@ -233,7 +235,7 @@ impl Parameters for Netem {
             rule: self.parsed.clone(),
             delays: correlated(0),
             losses: correlated(1),
-            damages: correlated(2),
+            corrupts: correlated(2),
             copies: correlated(3),
             orders: correlated(4),
             bits: id.stream(5),
@@ -292,7 +294,7 @@ pub(crate) struct Queue {
     rule: Rule,
     delays: Correlated,
     losses: Correlated,
-    damages: Correlated,
+    corrupts: Correlated,
     bits: Stream,
     copies: Correlated,
     orders: Correlated,
@@ -317,8 +319,8 @@ impl Queue {
     }
 
     /// The bit to flip, if any.
-    fn damage(&mut self) -> Option<u64> {
-        self.damages.hits(self.rule.corrupt).then(|| self.bits.bits())
+    fn corrupt(&mut self) -> Option<u64> {
+        self.corrupts.hits(self.rule.corrupt).then(|| self.bits.bits())
     }
 
     /// The delay with its jitter, at least zero.
@@ -371,19 +373,19 @@ impl Stage for Queue {
         }
         let exit = self.exit(at, item);
         self.queued.push(Reverse(exit));
-        let damage = self.damage();
-        if (!copied || lost) && damage.is_none() {
+        let corrupt = self.corrupt();
+        if (!copied || lost) && corrupt.is_none() {
             return StageOutcome::Departure(exit);
         }
         exits.push(exit, item);
-        if let Some(bit) = damage {
+        if let Some(bit) = corrupt {
             exits.damage(bit);
         }
         if copied && !lost {
             let second = self.exit(at, item);
             self.queued.push(Reverse(second));
             exits.push_copy(second, item);
-            if let Some(bit) = self.damage() {
+            if let Some(bit) = self.corrupt() {
                 exits.damage(bit);
             }
         }

@@ -26,10 +26,10 @@ use crate::window::WindowTuning;
 /// A connection on which nothing has happened for this long releases memory that it has not returned,
 const IDLE: Duration = Duration::from_secs(2);
 /// and the rest, which late DSACKs may need, after this.
-const LAST_GHOSTS: Duration = Duration::from_secs(70);
+const FORGET_RETIRED_AFTER: Duration = Duration::from_secs(70);
 
 /// A connection that holds no more never has to give way: the least in each direction, in whole pages.
-const MODEST: usize = LEAST * 2 + 2 * 4096;
+const GUARANTEED_MEMORY: usize = LEAST * 2 + 2 * 4096;
 
 /// A connection with everything that belongs to it alone.
 #[derive(Debug)]
@@ -46,7 +46,7 @@ pub(crate) struct Socket {
     interest: Interest,
     /// It is in the send queue.
     is_queued: bool,
-    /// An ICMP message has ended the opening.
+    /// An ICMP error aborted the connection attempt.
     is_refused: bool,
     /// An ICMP message has reported that the peer cannot be reached: the number of the segment that it quotes. It explains a
     /// timeout, unless that segment is acknowledged after all.
@@ -242,7 +242,7 @@ impl Socket {
         }
         if self.shrink_at <= now {
             self.stream.shrink(now);
-            self.shrink_at = now + LAST_GHOSTS;
+            self.shrink_at = now + FORGET_RETIRED_AFTER;
         }
         None
     }
@@ -371,7 +371,7 @@ impl Socket {
     /// its application has read everything.
     pub(crate) fn may_give_way(&self, now: Instant) -> bool {
         let is_stalled = self.progress.since() + STALLED <= now && self.stream.connection().readable() == Bytes::ZERO;
-        self.charged > MODEST && (is_stalled || self.is_orphan() && self.undelivered().is_some())
+        self.charged > GUARANTEED_MEMORY && (is_stalled || self.is_orphan() && self.undelivered().is_some())
     }
 
     /// Bytes that it was last seen to hold, and those that it holds now.

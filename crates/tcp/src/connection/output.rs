@@ -44,7 +44,7 @@ impl Connection {
         }
     }
 
-    /// Builds segments for what the sender wants to send, then an ACK if one is still pending.
+    /// Builds segments for what the sender wants to send, then the ACKs that are due: withheld ones, and a pure ACK if one is still pending.
     pub(super) fn flush(&mut self, now: Instant) {
         self.deadline.forget();
         for i in 0..self.sender.outbox.len() {
@@ -91,7 +91,7 @@ impl Connection {
         }
         let mut segment = self.segment(outgoing.stamped, outgoing.start, flags, len, self.receiver.disclosure());
         if self.negotiation.ecn() && is_new {
-            segment.ecn = Ecn::Capable0;
+            segment.ecn = Ecn::Ect0;
         }
         for support in &mut self.receiver.plugins.header_support {
             support.annotate_data(outgoing.again, &mut segment.options.experiment);
@@ -100,7 +100,7 @@ impl Connection {
         segment
     }
 
-    /// The number of SACK blocks that fit besides the other options and a payload of `len` bytes. A FIN without payload
+    /// The number of SACK blocks that fit next to the other options and a payload of `len` bytes. A FIN without payload
     /// has the same options as data.
     fn sack_room(&self, flags: Flags, len: u16) -> usize {
         let timestamps = if self.negotiation.timestamps() { TIMESTAMPS_LEN } else { 0 };

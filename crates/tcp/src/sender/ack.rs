@@ -147,7 +147,7 @@ impl Sender {
         is_complete
     }
 
-    /// Whether a reduction that is made now may be undone later. Before step 7, so that the loss detection sees the decision.
+    /// Whether a reduction that is made now may be undone later. Before steps 7 and 8, which see the decision.
     pub(super) fn decide_on_undo(&mut self, now: Instant, ack: &AckFacts<'_>) {
         let distrusts_dsacks = self.withholder.as_ref().is_some_and(|withholder| withholder.distrusts_dsacks());
         let may_undo = self.plugins.undo_limit.may_undo(&context!(self, now), ack) && !distrusts_dsacks;

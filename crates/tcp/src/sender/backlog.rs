@@ -115,7 +115,7 @@ impl Sender {
             self.forget_sacks_from(now, from);
         } else if let Some(from) = marking.lost_from {
             if self.recovery.is_loss() {
-                self.mark_lost_by_timeout(now, from);
+                self.mark_outstanding_lost(now, from);
             }
             self.transmit(now);
         }

@@ -17,7 +17,7 @@
 //! | [`constraints`] | what may be sent next, apart from how much |
 //! | [`pacing`] | when the next burst may be sent |
 //! | [`rtt`], [`rate`], [`window_use`] | measurements: round trips, the delivery rate, whether the window is used |
-//! | [`withhold`], [`renege`], [`size_probe`] | optimistic ACKs, receivers that renege, probes of larger segments |
+//! | [`withhold`], [`renege`], [`dsack_limit`], [`size_probe`] | optimistic ACKs, receivers that renege, false DSACKs, probes of larger segments |
 //! | [`backlog`] | work left for another event |
 //!
 //! The other files have the functions of the whole sender, in the order in which an ACK passes through them: [`sack`] reads

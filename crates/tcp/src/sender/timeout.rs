@@ -178,14 +178,14 @@ impl Sender {
             }
             AfterTimeout::Conventional => {
                 self.mark_lost(now, head);
-                self.mark_lost_by_timeout(now, head);
+                self.mark_outstanding_lost(now, head);
                 false
             }
         }
     }
 
     /// Marks as lost, from `from` on, what was outstanding when the timer expired and the detector says is lost.
-    pub(super) fn mark_lost_by_timeout(&mut self, now: Instant, from: SegId) {
+    pub(super) fn mark_outstanding_lost(&mut self, now: Instant, from: SegId) {
         let mut next = self.board.next_unsacked(from);
         for _ in 0..AT_ONCE {
             let Some(id) = next else { return };
@@ -220,7 +220,7 @@ impl Sender {
                 // The timer's retransmission is still in flight.
                 let head = self.board.first();
                 let retransmitted = self.timers.last_expiry().is_some_and(|expiry| expiry.una == self.state.snd_una);
-                self.mark_lost_by_timeout(now, if retransmitted { head.next() } else { head });
+                self.mark_outstanding_lost(now, if retransmitted { head.next() } else { head });
                 None
             }
             TimeoutStep::Spurious => {

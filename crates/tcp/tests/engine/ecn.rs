@@ -202,7 +202,7 @@ fn the_flags_of_the_handshake_are_no_congestion_signal() {
 fn new_data_is_ecn_capable() {
     let mut peer = established();
     peer.write(5000);
-    assert!(peer.take().iter().all(|segment| segment.ecn == Ecn::Capable0));
+    assert!(peer.take().iter().all(|segment| segment.ecn == Ecn::Ect0));
 }
 
 #[test]
@@ -432,7 +432,7 @@ fn outgoing_data_echoes_too() {
 
 #[test]
 fn an_ecn_capable_segment_without_a_mark_is_not_echoed() {
-    for codepoint in [Ecn::Capable0, Ecn::Capable1] {
+    for codepoint in [Ecn::Ect0, Ecn::Capable1] {
         let mut peer = established();
         peer.send(Segment { ecn: codepoint, ..data(1, 1, 100) });
         assert_eq!(peer.at(LATER_MS).take_sent(), [". 1:1(0) ack 101"]);

@@ -32,7 +32,7 @@ impl Passed {
     }
 }
 
-/// A packet cannot leave the link later than its arrival allows, so an error of the rate does not add up.
+/// A packet cannot leave the link later than its arrival allows, so errors in the rate do not accumulate.
 struct Link {
     rate: f64,
     transit: Nanos,

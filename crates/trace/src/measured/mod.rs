@@ -16,7 +16,7 @@ mod rate;
 pub(crate) use file::tcp;
 use reknit_units::{Duration, Instant, Rate};
 
-use crate::journey::{Departure, PacketFate};
+use crate::transit::{Departure, PacketFate};
 use crate::{CapturePoint, DirectionReport, Transit};
 
 /// Nanoseconds since the capture's first time, or on the sender's clock; differences may be negative, because the two ends'
@@ -117,11 +117,11 @@ pub struct MeasuredPath {
 }
 
 impl MeasuredPath {
-    /// The path of `direction`, by the journeys of its packets; its bottleneck has the given rate, if any.
+    /// The path of `direction`, by the transits of its packets; its bottleneck has the given rate, if any.
     ///
     /// # Errors
     /// If the capture does not have the round trip, or too few packets.
-    pub fn new(direction: &DirectionReport, journeys: &[Transit], rate: Option<Rate>) -> Result<MeasuredPath, String> {
+    pub fn new(direction: &DirectionReport, transits: &[Transit], rate: Option<Rate>) -> Result<MeasuredPath, String> {
         let Some(round_trip) = &direction.round_trip else {
             return Err(format!(
                 "stream {} has no RTT sample; capture both directions of the connection",
@@ -129,7 +129,7 @@ impl MeasuredPath {
             ));
         };
         let round_trip = Duration::from_secs_f64(round_trip.least_ms / 1e3).min(LONGEST_SPAN);
-        let packets = travelled(direction, journeys);
+        let packets = travelled(direction, transits);
         let is_sender = direction.captured_at == CapturePoint::Sender;
         let nanos = round_trip.as_nanos().cast_signed();
         let limits = Limits {
@@ -137,7 +137,7 @@ impl MeasuredPath {
             most_in_flight: if is_sender { limits::flight(&packets, nanos) } else { None },
         };
         let measured = Measured {
-            idle: packets.first().and_then(|_| idle(&packets, journeys)),
+            idle: packets.first().and_then(|_| idle(&packets, transits)),
             packets,
             round_trip,
             acknowledged: direction.acknowledged_bytes,
@@ -252,9 +252,9 @@ impl MeasuredPath {
     }
 }
 
-/// What the bottleneck of `direction` carries by the journeys of some packets, Mbit/s of data; none if they do not show it.
-pub(crate) fn bottleneck(direction: &DirectionReport, journeys: &[Transit]) -> Option<f64> {
-    let packets = travelled(direction, journeys);
+/// What the bottleneck of `direction` carries by the transits of some packets, Mbit/s of data; none if they do not show it.
+pub(crate) fn bottleneck(direction: &DirectionReport, transits: &[Transit]) -> Option<f64> {
+    let packets = travelled(direction, transits);
     let size = packets.iter().map(|packet| packet.size).max()?;
     let headers = HEADERS + if direction.options.timestamps == Some(false) { 0 } else { TIMESTAMPS };
     let carries = rate::shown(&packets)? * 1e-6 * f64::from(size - headers) / f64::from(size);
@@ -263,26 +263,26 @@ pub(crate) fn bottleneck(direction: &DirectionReport, journeys: &[Transit]) -> O
 }
 
 /// The packets in the order in which they were sent; segments that the host combines are taken apart.
-fn travelled(direction: &DirectionReport, journeys: &[Transit]) -> Vec<PathPacket> {
+fn travelled(direction: &DirectionReport, transits: &[Transit]) -> Vec<PathPacket> {
     let has_timestamps = direction.options.timestamps != Some(false);
     let headers = HEADERS + if has_timestamps { TIMESTAMPS } else { 0 };
     let segment = (direction.segment() as u32).max(1);
-    let clock = Clock::of(journeys);
-    let departures = departures(journeys, clock);
-    let mut packets = Vec::with_capacity(journeys.len());
-    for (journey, sent) in journeys.iter().zip(departures) {
-        let is_lost = journey.outcome == PacketFate::Lost;
-        let mut left = journey.len;
+    let clock = Clock::of(transits);
+    let departures = departures(transits, clock);
+    let mut packets = Vec::with_capacity(transits.len());
+    for (transit, sent) in transits.iter().zip(departures) {
+        let is_lost = transit.outcome == PacketFate::Lost;
+        let mut left = transit.len;
         while left > 0 {
             let len = left.min(segment);
             left -= len;
             packets.push(PathPacket {
                 sent,
-                arrived: arrival(journey).map(|at| clock.nanos(at)),
+                arrived: arrival(transit).map(|at| clock.nanos(at)),
                 is_lost,
-                is_retransmission: journey.is_retransmission,
-                may_be_discarded: is_lost && has_timestamps && matches!(journey.sent, Departure::At(_)),
-                settled: clock.nanos(journey.settled),
+                is_retransmission: transit.is_retransmission,
+                may_be_discarded: is_lost && has_timestamps && matches!(transit.sent, Departure::At(_)),
+                settled: clock.nanos(transit.settled),
                 size: len + headers,
                 len,
             });
@@ -293,8 +293,8 @@ fn travelled(direction: &DirectionReport, journeys: &[Transit]) -> Vec<PathPacke
     packets
 }
 
-fn arrival(journey: &Transit) -> Option<Instant> {
-    match journey.outcome {
+fn arrival(transit: &Transit) -> Option<Instant> {
+    match transit.outcome {
         PacketFate::Arrived(at) => Some(at),
         PacketFate::Lost | PacketFate::Unknown => None,
     }
@@ -307,8 +307,8 @@ struct Clock {
 }
 
 impl Clock {
-    fn of(journeys: &[Transit]) -> Clock {
-        Clock { first: journeys.iter().map(|journey| journey.settled).min().unwrap_or_default() }
+    fn of(transits: &[Transit]) -> Clock {
+        Clock { first: transits.iter().map(|transit| transit.settled).min().unwrap_or_default() }
     }
 
     fn nanos(self, at: Instant) -> Nanos {
@@ -319,18 +319,18 @@ impl Clock {
 
 /// When each packet was sent. Timestamps count ticks of the sender's clock; without them, an original was sent before all
 /// later ones arrived.
-fn departures(journeys: &[Transit], clock: Clock) -> Vec<Nanos> {
-    let tick = tick(journeys, clock).unwrap_or(1e6);
-    let first_stamp = journeys.iter().find_map(|journey| match journey.sent {
+fn departures(transits: &[Transit], clock: Clock) -> Vec<Nanos> {
+    let tick = tick(transits, clock).unwrap_or(1e6);
+    let first_stamp = transits.iter().find_map(|transit| match transit.sent {
         Departure::Stamp(stamp) => Some(stamp),
         _ => None,
     });
     let mut overtaken_at = Nanos::MAX;
-    let mut sent: Vec<Option<Nanos>> = Vec::with_capacity(journeys.len());
-    for journey in journeys.iter().rev() {
-        let arrived = arrival(journey).map_or(Nanos::MAX, |at| clock.nanos(at));
+    let mut sent: Vec<Option<Nanos>> = Vec::with_capacity(transits.len());
+    for transit in transits.iter().rev() {
+        let arrived = arrival(transit).map_or(Nanos::MAX, |at| clock.nanos(at));
         overtaken_at = overtaken_at.min(arrived);
-        sent.push(match (journey.sent, first_stamp) {
+        sent.push(match (transit.sent, first_stamp) {
             (Departure::At(at), _) => Some(clock.nanos(at)),
             (Departure::Stamp(stamp), Some(first)) => {
                 let since = f64::from(stamp.wrapping_sub(first).cast_signed()) * tick;
@@ -350,10 +350,10 @@ fn departures(journeys: &[Transit], clock: Clock) -> Vec<Nanos> {
 }
 
 /// Nanoseconds between two ticks of the sender's timestamps; close to a usual value, it is that value.
-fn tick(journeys: &[Transit], clock: Clock) -> Option<f64> {
+fn tick(transits: &[Transit], clock: Clock) -> Option<f64> {
     const USUAL: [f64; 5] = [1e3, 1e6, 4e6, 1e7, 1e8];
     let stamps = || {
-        journeys.iter().filter_map(|journey| match (journey.sent, arrival(journey)) {
+        transits.iter().filter_map(|transit| match (transit.sent, arrival(transit)) {
             (Departure::Stamp(stamp), Some(at)) => Some((stamp, clock.nanos(at))),
             _ => None,
         })
@@ -368,8 +368,8 @@ fn tick(journeys: &[Transit], clock: Clock) -> Option<f64> {
 }
 
 /// The share of the time in which no data was in flight, if the capture shows it.
-fn idle(packets: &[PathPacket], journeys: &[Transit]) -> Option<f64> {
-    matches!(journeys.first()?.sent, Departure::At(_)).then(|| {
+fn idle(packets: &[PathPacket], transits: &[Transit]) -> Option<f64> {
+    matches!(transits.first()?.sent, Departure::At(_)).then(|| {
         let (first, mut busy_until) = (packets[0].sent, packets[0].sent);
         let mut idle = 0;
         for packet in packets {

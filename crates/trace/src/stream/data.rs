@@ -22,7 +22,7 @@ use super::round_trip::RoundTrip;
 use super::rounds::Rounds;
 use super::sample::Sample;
 use super::sighting::CapturedSegment;
-use super::standstill::StallDetector;
+use super::stall::StallDetector;
 use super::upstream::{Earlier, Marks, Timing, Upstream, decide_repeats};
 use crate::tally::VerdictCounts;
 use crate::{Passed, PathPart, SIDES, UnknownReason, Verdict};
@@ -58,7 +58,7 @@ pub(crate) struct Data {
     far: RoundTrip,
     pub(crate) upstream: Upstream,
     pub(crate) downstream: Downstream,
-    standstill: StallDetector,
+    stall_detector: StallDetector,
     pieces: Pieces,
     pub(crate) rounds: Rounds,
     pub(crate) sample: Sample,
@@ -95,7 +95,7 @@ impl Data {
             far,
             upstream: Upstream::default(),
             downstream: Downstream::default(),
-            standstill: StallDetector::default(),
+            stall_detector: StallDetector::default(),
             pieces: Pieces::default(),
             rounds: Rounds::default(),
             sample: Sample::default(),
@@ -206,10 +206,10 @@ impl Data {
         if is_retransmission {
             let undecided_from = || self.ranges.first_frame().min(self.pieces.first_frame());
             self.rounds.on_retransmission(arrival.frame, undecided_from);
-            self.standstill.on_retransmission(arrival.frame, arrival.now);
+            self.stall_detector.on_retransmission(arrival.frame, arrival.now);
         }
         if end > known.acked {
-            self.standstill.on_sent(!is_retransmission, arrival.frame, arrival.now);
+            self.stall_detector.on_sent(!is_retransmission, arrival.frame, arrival.now);
         }
         out.mark(arrival.frame, (start, end), if is_retransmission { Passed::Retransmission } else { Passed::Data });
         self.upstream.advance(start, &self.ranges, known.highest.max(end), arrival.now);
@@ -375,7 +375,7 @@ impl Data {
             self.gaps += 1;
         }
         let echo = arrival.packet.segment.timestamps.map(|(_, echo)| echo);
-        let may_have_stalled = self.standstill.may_have_stalled(arrival.now);
+        let may_have_stalled = self.stall_detector.may_have_stalled(arrival.now);
         let timeout = may_have_stalled.then(|| self.far.shortest_timeout());
         let (ranges, round_trip) = (&mut self.ranges, &mut self.far);
         let SequenceState { acked, heard, unseen_below, .. } = *known;
@@ -391,7 +391,7 @@ impl Data {
 
     /// The window is closed, which explains a stall. Called before `on_ack` of the same packet.
     pub(super) fn on_closed_window(&mut self) {
-        self.standstill.on_closed_window();
+        self.stall_detector.on_closed_window();
     }
 
     /// The receiver has shrunk the window (RFC 9293 §3.8.6) and refuses the data from `edge` on. Called before `on_ack` of the
@@ -445,7 +445,7 @@ impl Data {
             self.downstream.reordering.forget(range.order());
         }
         self.sample.on_settled(range, &mut out.log.sampled);
-        if range.is_plain() && self.pieces.is_empty() && out.log.journeys.is_none() && !self.downstream.has_doubts() {
+        if range.is_plain() && self.pieces.is_empty() && out.log.transits.is_none() && !self.downstream.has_doubts() {
             let frame = range.first.frame;
             self.upstream.disorder.on_settled(range.place_here, frame);
             self.downstream.disorder.on_settled(range.place_there, frame);

@@ -6,7 +6,7 @@ use reknit_units::{Duration, Instant};
 use super::numbers::ORIGIN;
 use super::ranges::Range;
 use super::sighting::CapturedSegment;
-use crate::journey::{Departure, PacketFate};
+use crate::transit::{Departure, PacketFate};
 use crate::{Event, Incident, Mark, Passed, PathPart, Transit, Verdict};
 
 /// The events of all connections.
@@ -14,7 +14,7 @@ use crate::{Event, Incident, Mark, Passed, PathPart, Transit, Verdict};
 pub(crate) struct Log {
     pub(crate) events: Vec<Event>,
     /// None unless the options ask for them.
-    pub(crate) journeys: Option<Vec<Transit>>,
+    pub(crate) transits: Option<Vec<Transit>>,
     /// None unless the options ask for them.
     pub(crate) marks: Option<Vec<Mark>>,
     /// How many ranges all directions together remember.
@@ -26,7 +26,7 @@ pub(crate) struct Log {
 impl Log {
     /// True if there is nothing to pass on.
     pub(crate) fn is_empty(&self) -> bool {
-        self.events.is_empty() && self.journeys.as_ref().is_none_or(Vec::is_empty)
+        self.events.is_empty() && self.transits.as_ref().is_none_or(Vec::is_empty)
     }
 }
 
@@ -68,8 +68,8 @@ impl FindingSink<'_> {
             PacketFate::Arrived(at) => range.delivered_at.max(at),
             PacketFate::Lost | PacketFate::Unknown => range.delivered_at,
         };
-        if let Some(journeys) = &mut self.log.journeys {
-            journeys.push(Transit { stream, end, side, sent, outcome, is_retransmission, settled, len });
+        if let Some(transits) = &mut self.log.transits {
+            transits.push(Transit { stream, end, side, sent, outcome, is_retransmission, settled, len });
         }
     }
 

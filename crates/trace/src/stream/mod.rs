@@ -5,7 +5,7 @@
 //!
 //! | module | job |
 //! |---|---|
-//! | `numbers`, `sighting`, `arrival`, `window`, `keep_alive`, `standstill`, `rounds`, `disorder`, `copies`, `place`, `handshake`, `known` | one thing each |
+//! | `numbers`, `sighting`, `arrival`, `window`, `keep_alive`, `stall`, `rounds`, `disorder`, `copies`, `place`, `handshake`, `known` | one thing each |
 //! | `ranges` | which bytes passed, in which packets |
 //! | `round_trip`, `clock`, `cause` | times, marks in headers, and what made the sender retransmit |
 //! | `sample` | some packets, by which the rate of the bottleneck is estimated |
@@ -35,7 +35,7 @@ mod round_trip;
 mod rounds;
 mod sample;
 mod sighting;
-mod standstill;
+mod stall;
 mod upstream;
 mod window;
 

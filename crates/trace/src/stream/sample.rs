@@ -4,7 +4,7 @@ use reknit_units::Instant;
 use serde::{Deserialize, Serialize};
 
 use super::ranges::Range;
-use crate::journey::{Departure, PacketFate};
+use crate::transit::{Departure, PacketFate};
 use crate::{CapturePoint, Transit};
 
 /// Packets that follow each other, such groups of one direction, and packets of all directions together.
@@ -73,9 +73,9 @@ impl Sample {
     }
 
     /// When they were sent and when they arrived, if they were captured at `place`.
-    pub(crate) fn journeys(&self, stream: u32, end: u8, place: CapturePoint) -> Vec<Transit> {
-        let side = place.side_of_journeys();
-        let journey = |packet: &Packet| {
+    pub(crate) fn transits(&self, stream: u32, end: u8, place: CapturePoint) -> Vec<Transit> {
+        let side = place.side_of_transits();
+        let transit = |packet: &Packet| {
             let (sent, arrived) = match (place, packet.stamp) {
                 (CapturePoint::Sender | CapturePoint::Middle, _) => (Departure::At(packet.seen), packet.delivered),
                 (CapturePoint::Receiver, Some(stamp)) => (Departure::Stamp(stamp), packet.seen),
@@ -93,6 +93,6 @@ impl Sample {
                 len: packet.len,
             }
         };
-        self.packets.iter().map(journey).collect()
+        self.packets.iter().map(transit).collect()
     }
 }

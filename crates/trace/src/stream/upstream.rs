@@ -16,7 +16,7 @@ use super::log::FindingSink;
 use super::pieces::{Pieces, TransmissionVerdict};
 use super::ranges::{Delivery, Origin, Range, Ranges, Repeat};
 use super::sighting::CapturedSegment;
-use crate::journey::{Departure, PacketFate};
+use crate::transit::{Departure, PacketFate};
 use crate::{PathPart, RetransmitReason, UnknownReason, Verdict};
 
 /// An original is looked for among this many ranges above a hole.

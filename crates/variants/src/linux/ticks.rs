@@ -1,6 +1,6 @@
 //! The ticks of the kernel's timers.
 //!
-//! Timers of TCP expire in ticks of 4 ms (`CONFIG_HZ` = 250, as most distributions have it), except those for pacing and
+//! Timers of TCP expire in ticks of 4 ms (`CONFIG_HZ` = 250, as Debian has it), except those for pacing and
 //! for compressed SACKs. The kernel's timer wheel is described in `kernel/time/timer.c`: a timer never expires early, so
 //! its delay is rounded up to ticks, and it expires in the tick after. Delays of 63 ticks (252 ms) and more are kept with
 //! an eighth of the precision, those of 504 ticks with a 64th, and so on.

@@ -25,7 +25,7 @@ fn samples() -> Vec<(Segment, &'static [u8])> {
         (Segment { flags: Flags::SYN, options: syn, ..base }, b""),
         (Segment { flags: Flags::SYN, options: Options { timestamps: None, ..syn }, ..base }, b""),
         (Segment { flags: Flags::SYN, options: Options { sack_permitted: false, ..syn }, ..base }, b""),
-        (Segment { flags: Flags::ACK | Flags::PSH, len: 5, ecn: Ecn::Capable0, ..base }, b"hello"),
+        (Segment { flags: Flags::ACK | Flags::PSH, len: 5, ecn: Ecn::Ect0, ..base }, b"hello"),
         (Segment { flags: Flags::ACK, options: Options { timestamps, sack, ..Options::default() }, ..base }, b""),
         (Segment { flags: Flags::ACK, options: Options { sack: four, ..Options::default() }, ..base }, b""),
         (Segment { flags: Flags::FIN | Flags::ACK | Flags::ECE | Flags::CWR, ecn: Ecn::Congested, ..base }, b""),
@@ -119,7 +119,7 @@ fn every_flag_and_every_codepoint_is_read_as_written() {
     let mut packet = Vec::new();
     for v6 in [false, true] {
         for bits in 0..=u8::MAX {
-            for ecn in [Ecn::NotCapable, Ecn::Capable1, Ecn::Capable0, Ecn::Congested] {
+            for ecn in [Ecn::NotCapable, Ecn::Capable1, Ecn::Ect0, Ecn::Congested] {
                 let segment = Segment { flags: Flags::from_bits(bits), ecn, ..Segment::default() };
                 encode(endpoints(v6), &segment, b"", &mut packet);
                 assert_eq!(Decoded::read(&packet).unwrap().segment, segment);

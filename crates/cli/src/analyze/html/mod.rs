@@ -38,7 +38,7 @@ fn draw(
     let steps = (STEPS / drawn.len().max(1) as u64).clamp(MIN_STEPS, MAX_STEPS);
     let wanted: BTreeMap<(u32, u8), &DirectionReport> = drawn.iter().map(|d| ((d.stream, d.end), &**d)).collect();
     let mut sketches: BTreeMap<(u32, u8), Sketch> = BTreeMap::new();
-    let mut analyzer = Analyzer::new(Options { marks: true, journeys: false, ..*options });
+    let mut analyzer = Analyzer::new(Options { marks: true, transits: false, ..*options });
     let mut events = Events::default();
     let mut observer = |event: &Event| {
         if wanted.contains_key(&(event.stream, event.end)) {

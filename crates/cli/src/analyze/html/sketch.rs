@@ -34,7 +34,7 @@ struct Series {
     left_out: u64,
 }
 
-/// The points in columns; times, numbers and offsets as differences to the point before, which are short.
+/// The points in columns; times, numbers and offsets as differences from the previous point, which are short.
 #[derive(Debug, Default, Serialize)]
 pub(super) struct Columns {
     at: Vec<i64>,
@@ -184,7 +184,7 @@ impl Sketch {
         known.places = known.places.max(point.places);
     }
 
-    /// Of each time step the last point remains: of a line.
+    /// For lines: only the last point of each time step is kept.
     fn replace(&mut self, kind: Kind, point: Point) {
         let key = point.at.checked_div(self.step_us).unwrap_or(point.frame);
         let series = self.kinds.entry(kind).or_default();

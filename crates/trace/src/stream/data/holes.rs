@@ -7,7 +7,7 @@ use super::super::known::SequenceState;
 use super::super::log::{Finding, FindingSink};
 use super::super::ranges::{Delivery, Origin, Range};
 use super::super::sighting::CapturedSegment;
-use super::super::standstill::{Stall, StallDetector};
+use super::super::stall::{Stall, StallDetector};
 use super::super::upstream::origin;
 use super::Data;
 use crate::{Incident, PathPart, RetransmitReason, UnknownReason, Verdict};
@@ -59,7 +59,7 @@ impl Data {
     ) {
         // A capture that lacks some of the data may lack its ACKs too.
         let lacks_data = ack > known.highest;
-        let stall = self.standstill.on_progress(ack < known.highest, timeout, now);
+        let stall = self.stall_detector.on_progress(ack < known.highest, timeout, now);
         if let Some(stall) = stall.filter(|stall| stall.retransmissions > 0 || !lacks_data) {
             let what = if stall.retransmissions > 0 { Incident::Timeouts } else { Incident::Silence };
             Self::report_stall(what, stall, (known.acked, ack), out);
@@ -130,7 +130,7 @@ impl Data {
 
     /// The capture ends or the connection is reset: outstanding data was not answered. Called before `finish`.
     pub(in crate::stream) fn on_end(&mut self, known: &SequenceState, out: &mut FindingSink<'_>) {
-        let Some(stall) = self.standstill.finish(self.far.shortest_timeout().max(MIN_SILENCE), out.now) else {
+        let Some(stall) = self.stall_detector.finish(self.far.shortest_timeout().max(MIN_SILENCE), out.now) else {
             return;
         };
         // A sender that waits for an answer sends again, but does not go on.
@@ -146,7 +146,7 @@ impl Data {
 
     /// The connection was reset before: what passed later, or was outstanding, is not answered.
     pub(in crate::stream) fn on_refusal(&mut self) {
-        self.standstill = StallDetector::default();
+        self.stall_detector = StallDetector::default();
         self.downstream.give_up();
     }
 

@@ -12,7 +12,7 @@ use super::super::pieces::{Pieces, TransmissionVerdict};
 use super::super::ranges::{Delivery, Range};
 use super::super::round_trip::RoundTrip;
 use super::Downstream;
-use crate::journey::{Departure, PacketFate};
+use crate::transit::{Departure, PacketFate};
 use crate::{PathPart, UnknownReason, Verdict};
 
 /// After this many retransmissions without a DSACK that was due, the receiver is assumed not to report duplicates.
@@ -41,8 +41,8 @@ impl Downstream {
         out: &mut FindingSink<'_>,
     ) {
         let DecisionContext { known, loss, .. } = *with;
-        if out.log.journeys.is_some() {
-            self.report_journeys(range, known.may_report, out);
+        if out.log.transits.is_some() {
+            self.report_transits(range, known.may_report, out);
         }
         if range.is_delivered() {
             self.disorder.on_settled(range.place_there, range.first.frame);
@@ -124,7 +124,7 @@ impl Downstream {
     }
 
     /// Reports when the transmissions of an acknowledged range were sent and whether they arrived.
-    fn report_journeys(&self, range: &Range, may_report: bool, out: &mut FindingSink<'_>) {
+    fn report_transits(&self, range: &Range, may_report: bool, out: &mut FindingSink<'_>) {
         let (by, is_sure) = match range.delivery {
             Delivery::Open | Delivery::Missing | Delivery::Refused => return,
             Delivery::Clear => (0, true),
@@ -137,7 +137,7 @@ impl Downstream {
                 Ordering::Equal => PacketFate::Arrived(range.delivered_at),
                 Ordering::Less | Ordering::Greater => PacketFate::Unknown,
             };
-            // Data that was acknowledged before it was captured has no journey downstream of the capture point.
+            // Data that was acknowledged before it was captured has no transit downstream of the capture point.
             if range.delivered_at > sent || i > by {
                 out.travelled(PathPart::Downstream, range, Departure::At(sent), outcome, i > 0);
             }

@@ -77,7 +77,7 @@ impl Histogram {
         self.counts[event.length()] += 1;
     }
 
-    /// Drops events that are older than their life. Returns true if there were any.
+    /// Drops events that are older than `max_age`. Returns true if there were any.
     pub(crate) fn expire(&mut self, now: Instant) -> bool {
         let before = self.events.len();
         let (first, life) = (self.first, self.life);

@@ -6,7 +6,7 @@ use reknit_units::Instant;
 
 use crate::{CapturePoint, DirectionReport, PathPart};
 
-/// Journeys that are kept, all directions together.
+/// Transits that are kept, all directions together.
 const MOST: usize = 2_000_000;
 
 /// When a packet was sent.
@@ -53,7 +53,7 @@ pub struct Transit {
     pub len: u32,
 }
 
-/// The journeys of the packets of each direction, in the order of their bytes.
+/// The transits of the packets of each direction, in the order of their bytes.
 #[derive(Clone, Debug, Default)]
 pub struct Transits {
     by_direction: BTreeMap<(u32, u8), Vec<Transit>>,
@@ -61,11 +61,11 @@ pub struct Transits {
 }
 
 impl Transits {
-    /// Keeps a journey unless there are too many.
-    pub(crate) fn add(&mut self, journey: Transit) {
+    /// Keeps a transit unless there are too many.
+    pub(crate) fn add(&mut self, transit: Transit) {
         if self.kept < MOST {
             self.kept += 1;
-            self.by_direction.entry((journey.stream, journey.end)).or_default().push(journey);
+            self.by_direction.entry((transit.stream, transit.end)).or_default().push(transit);
         }
     }
 
@@ -82,7 +82,7 @@ impl Transits {
 
 impl CapturePoint {
     /// The side on which a capture made here shows when packets were sent and when they arrived.
-    pub(crate) const fn side_of_journeys(self) -> PathPart {
+    pub(crate) const fn side_of_transits(self) -> PathPart {
         match self {
             CapturePoint::Sender | CapturePoint::Middle => PathPart::Downstream,
             CapturePoint::Receiver => PathPart::Upstream,
