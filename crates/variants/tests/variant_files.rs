@@ -351,7 +351,7 @@ fn a_feature_without_an_agreement_is_reported() {
     let line = "without `ordinals` in the experimental option, everything that depends on it is off";
     assert_eq!(requirements::fallbacks(&composition, &info), [line]);
     assert_eq!(requirements::fallbacks(&composition, &Info { features: Features::ORDINALS, ..info }), [""; 0]);
-    assert_eq!(requirements::possible_fall_backs(&composition).last().unwrap(), line);
+    assert_eq!(requirements::possible_fallbacks(&composition).last().unwrap(), line);
 }
 
 /// The state of a connection whose peer has agreed to nothing.
