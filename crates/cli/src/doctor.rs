@@ -6,7 +6,8 @@ use crate::table::{self, Screen};
 use crate::{Failure, output};
 
 pub(crate) fn run() -> Result<(), Failure> {
-    let checks = doctor::examine();
+    let mut checks = doctor::examine();
+    checks.push(proxy());
     let describe = |check: &doctor::Check| {
         let state = match check.state {
             State::Ok => "ok",
@@ -22,4 +23,13 @@ pub(crate) fn run() -> Result<(), Failure> {
         return Err(Failure::Failed("something is missing; simulations work without it".to_owned()));
     }
     Ok(())
+}
+
+/// The rules of a killed proxy.
+fn proxy() -> doctor::Check {
+    let (state, note) = match reknit_proxy::leftovers::found() {
+        None => (State::Ok, "nothing is left of a killed `reknit proxy`".to_owned()),
+        Some(found) => (State::Attention, format!("{found}; the next start replaces them, and its end removes them")),
+    };
+    doctor::Check { name: "proxy", state, note }
 }

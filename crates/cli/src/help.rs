@@ -15,7 +15,11 @@ struct Group {
 }
 
 const GROUPS: [Group; 3] = [
-    Group { title: "On your network", primary: &["analyze", "watch", "replay", "emulate", "doctor"], secondary: &[] },
+    Group {
+        title: "On your network",
+        primary: &["analyze", "watch", "replay", "emulate", "proxy", "doctor"],
+        secondary: &[],
+    },
     Group {
         title: "Compare TCP variants",
         primary: &["compare", "simulate", "paths", "variants"],
@@ -63,7 +67,7 @@ mod tests {
         let command = crate::command();
         let mut grouped: Vec<&str> =
             GROUPS.iter().flat_map(|group| [group.primary, group.secondary].concat()).collect();
-        assert_eq!(GROUPS.iter().map(|group| group.primary.len()).sum::<usize>(), 10, "primary commands");
+        assert_eq!(GROUPS.iter().map(|group| group.primary.len()).sum::<usize>(), 11, "primary commands");
         let mut all: Vec<&str> = command.get_subcommands().map(clap::Command::get_name).collect();
         grouped.sort_unstable();
         all.sort_unstable();

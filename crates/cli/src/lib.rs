@@ -13,6 +13,7 @@ mod output;
 mod papers;
 mod paths;
 mod plot;
+mod proxy;
 mod replay;
 mod scenario_args;
 mod schema;
@@ -57,6 +58,7 @@ enum Command {
     Watch(watch::Args),
     Replay(replay::Args),
     Emulate(emulate::Args),
+    Proxy(proxy::Args),
     /// Check what this machine can run, and explain how to enable the rest
     Doctor,
     Compare(compare::Args),
@@ -155,6 +157,7 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> u8 {
         Command::Testbed(args) => testbed::run(&args),
         Command::Script(args) => script::run_scripts(&args),
         Command::Emulate(args) => return finish(emulate::run(&args)),
+        Command::Proxy(args) => proxy::run(&args),
         Command::Schema(args) => schema::run(&args),
         Command::Doctor => doctor::run(),
     };

@@ -19,6 +19,7 @@ pub mod testbed;
 
 pub use kernel_script::{KernelRun, run_on_kernel};
 pub use packet_socket::{ANY, PacketSocket, Seen};
+pub use priority::RealTime;
 pub use punctuality::{TimingAccuracy, TimingWarning};
 pub use testbed::{
     Initiator, KernelCounters, KernelTcp, Spec, StopReason, Tcp, TcpError, TestbedError, TransferResult, run,

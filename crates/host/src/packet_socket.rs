@@ -56,6 +56,14 @@ impl PacketSocket {
     /// # Errors
     /// One line that says what is wrong: no such interface, or no permission.
     pub fn open(interface: &str) -> Result<PacketSocket, String> {
+        PacketSocket::open_filtered(interface, &mut filter())
+    }
+
+    /// As [`PacketSocket::open`], for the packets that a classic BPF program over the IP packet lets pass.
+    ///
+    /// # Errors
+    /// As [`PacketSocket::open`], and if the kernel refuses the program.
+    pub fn open_filtered(interface: &str, program: &mut [libc::sock_filter]) -> Result<PacketSocket, String> {
         let refuse = |error: nix::Error| match error {
             nix::Error::EPERM | nix::Error::EACCES => format!("{interface}: needs root, or the capability CAP_NET_RAW"),
             error => format!("{interface}: {}", error.desc()),
@@ -77,7 +85,7 @@ impl PacketSocket {
         }
         let kind = (AddressFamily::Packet, SockType::Datagram, SockFlag::SOCK_CLOEXEC, SockProtocol::EthAll);
         let socket = socket(kind.0, kind.1, kind.2, kind.3).map_err(refuse)?;
-        attach_filter(&socket).map_err(|error| format!("{interface}: {error}"))?;
+        attach_filter(&socket, program).map_err(|error| format!("{interface}: {error}"))?;
         setsockopt(&socket, ReceiveTimestampns, &true).map_err(refuse)?;
         let _ = setsockopt(&socket, RcvBufForce, &BUFFER); // without the permission, the buffer is small
         if let Some(index) = found {
@@ -190,10 +198,8 @@ fn nanoseconds(time: TimeSpec) -> Option<u64> {
     Some(seconds * 1_000_000_000 + nanos)
 }
 
-/// Lets only TCP pass, also in tunnels that are opened: IP in IP, GRE, and over UDP and IPv4 those of the usual ports. So other
-/// traffic costs nothing.
-fn attach_filter(socket: &OwnedFd) -> io::Result<()> {
-    let mut program = filter();
+/// Lets only those packets pass for which `program` returns a length. So others cost nothing.
+fn attach_filter(socket: &OwnedFd, program: &mut [libc::sock_filter]) -> io::Result<()> {
     let program = libc::sock_fprog { len: program.len() as u16, filter: program.as_mut_ptr() };
     let len = size_of::<libc::sock_fprog>() as libc::socklen_t;
     let from = (&raw const program).cast();
@@ -203,7 +209,8 @@ fn attach_filter(socket: &OwnedFd) -> io::Result<()> {
     if done == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
 
-/// A classic BPF program over the IP packet.
+/// A classic BPF program over the IP packet. Lets only TCP pass, also in tunnels that are opened: IP in IP, GRE, and over UDP and
+/// IPv4 those of the usual ports.
 fn filter() -> Vec<libc::sock_filter> {
     const LOAD_BYTE: u16 = (libc::BPF_LD | libc::BPF_B | libc::BPF_ABS) as u16;
     const LOAD_HALF_AT_X: u16 = (libc::BPF_LD | libc::BPF_H | libc::BPF_IND) as u16;

@@ -9,12 +9,13 @@ const PRIORITY: i32 = 10;
 /// Lets the kernel wake the calling thread on time until this is dropped: without delay to save energy, and before others if
 /// the kernel permits it. A priority that the user has chosen with `chrt` stays.
 #[derive(Debug)]
-pub(crate) struct RealTime {
+pub struct RealTime {
     changed: bool,
 }
 
 impl RealTime {
-    pub(crate) fn begin() -> RealTime {
+    /// Begins, for the calling thread.
+    pub fn begin() -> RealTime {
         let _ = set_timerslack(1); // in ns; a thread that may not change it is only less punctual
         RealTime { changed: policy() == SCHED_OTHER && set_policy(SCHED_RR, PRIORITY) }
     }

@@ -288,6 +288,11 @@ impl TcpStream {
         std::future::poll_fn(|cx| self.poll_with(cx, without_error, &waker)).await.map(drop)
     }
 
+    /// Sends the end of the stream after everything that was written, and does not wait. Reading goes on.
+    pub fn finish(&self) {
+        self.shut_down(Shutdown::Write);
+    }
+
     pub(crate) fn shut_down(&self, how: Shutdown) {
         let _ = self.shared.with(|state, now| state.stack.shutdown(now, self.id, how));
     }

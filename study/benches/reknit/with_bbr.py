@@ -4,7 +4,7 @@
     make build && python study/benches/reknit/with_bbr.py > study/results/reknit-bbr.md
 
 The random paths are those of seeds 103 and 104, on which this variant was not developed; four paths of seeds 101 and
-102 are those on which it was slower than `bbr1`. All of it is simulated, and takes about five minutes on two processors.
+102 are those on which it was slower than `bbr1`. All of it is simulated, and takes five minutes on two processors.
 """
 
 import json
@@ -128,8 +128,8 @@ def receivers() -> None:
     of = {(one["variant"], one["lie"]): one for one in attacks}
     cells = {key: f"{one['gain']:.2f} ({one['rival']:.2f})" for key, one in of.items()}
     rows = [[f"`{lie}`", *(cells[name, lie] for name in names)] for lie in LIES]
-    print("## Receivers that lie\n\nThe gain of a liar: its goodput relative to its goodput when it is honest; in brackets,")
-    print("the same for an honest receiver beside it ([the lies](../../docs/design/security.md)).\n")
+    print("## Receivers that lie\n\nThe gain of a liar: its goodput relative to its goodput when it is honest; in")
+    print("brackets, the same for an honest receiver beside it ([the lies](../../docs/design/security.md)).\n")
     table(["lie", *(f"`{name}`" for name in names)], rows)
 
 

@@ -1,0 +1,37 @@
+//! `reknit proxy`: connections are terminated here, so that the leg that reorders uses reknit's TCP, and the other leg the
+//! kernel's.
+//!
+//! Packets are steered to a TUN device by marks and a routing table, not by NAT: when the process ends in whatever way, the device
+//! and its routes are gone, and new connections go the ordinary way.
+//!
+//! | module | responsibility |
+//! |---|---|
+//! | [`settings`] | what a user asks for, from a file or from options |
+//! | [`steering`] | the rules that bring packets to the device, as a list of commands, and how they are removed |
+//! | `marks`, `execute` | marks of packets and connections; programs and kernel settings |
+//! | [`leftovers`] | one instance for each network namespace, and what a killed one has left |
+//! | `dial` | the connection to the server |
+//! | `relay` | data in both directions, with half-close and resets |
+//! | `service` | requests, signals, the end |
+//! | `goodput`, `observe` | what the kernel's senders reach, and what ours reach |
+//! | `metrics`, `http` | counters, and how Prometheus reads them |
+//! | `log`, `clock` | a line for each event; the time |
+
+mod clock;
+mod dial;
+mod execute;
+mod goodput;
+mod http;
+pub mod leftovers;
+mod log;
+mod marks;
+mod metrics;
+mod observe;
+mod relay;
+mod service;
+pub mod settings;
+pub mod steering;
+
+pub use http::fetch;
+pub use service::{dry_run, run};
+pub use settings::Settings;

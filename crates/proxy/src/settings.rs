@@ -1,0 +1,298 @@
+//! What a user asks for, as in a file:
+//!
+//! ```toml
+//! metrics = "127.0.0.1:9436"
+//!
+//! [[listeners]]
+//! name = "web"
+//! listen = "203.0.113.10:443"
+//! to = "192.0.2.10:443"
+//! ```
+
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+
+use reknit_config::{InputError, KeyError};
+use reknit_units::{Bytes, Duration, Share};
+use serde::Deserialize;
+
+/// The variant if none is given.
+pub const DEFAULT_VARIANT: &str = "reknit-bbr";
+
+/// Where metrics are served if nothing else is given.
+pub const METRICS: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 9436);
+
+/// The largest share that is left to the kernel: as many connections are compared with them, and others must remain.
+const MAX_UNTOUCHED: f64 = 0.25;
+
+/// All settings.
+#[derive(Clone, PartialEq, Debug, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Settings {
+    /// Which connections are taken, and where they go.
+    pub listeners: Vec<Listener>,
+    /// The TCP on the bad leg of listeners that name none.
+    pub variant: String,
+    /// What happens to connections while the proxy does not run.
+    pub fail: Fail,
+    /// Beyond this many connections of a listener, new ones are left to the kernel.
+    pub max_connections: u32,
+    /// The most memory for the buffers of all connections on the bad leg.
+    pub memory: Bytes,
+    /// The share of new connections that is left to the kernel, for comparison.
+    pub untouched: Share,
+    /// Where metrics are served.
+    pub metrics: SocketAddr,
+    /// How long open connections may go on after SIGTERM.
+    pub drain: Duration,
+    /// The largest packet on the TUN device, in bytes.
+    pub mtu: u16,
+}
+
+impl Default for Settings {
+    fn default() -> Settings {
+        Settings {
+            listeners: Vec::new(),
+            variant: DEFAULT_VARIANT.to_owned(),
+            fail: Fail::Open,
+            max_connections: 10_000,
+            memory: Bytes(512 << 20),
+            untouched: Share::new(0.02).unwrap_or_default(),
+            metrics: METRICS,
+            drain: Duration::from_secs(30),
+            mtu: 1500,
+        }
+    }
+}
+
+/// Connections to an address.
+#[derive(Clone, PartialEq, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Listener {
+    /// Its name in metrics and logs; without one, `listen`.
+    #[serde(default)]
+    pub name: String,
+    /// Connections to this address are taken. The unspecified address (`0.0.0.0`, `[::]`) stands for all that this machine
+    /// forwards.
+    pub listen: SocketAddr,
+    /// Where they go; without it, to the address that the client has asked for.
+    #[serde(default)]
+    pub to: Option<SocketAddr>,
+    /// The leg that uses reknit's TCP.
+    #[serde(default)]
+    pub bad_leg: BadLeg,
+    /// The TCP on that leg.
+    #[serde(default)]
+    pub variant: Option<String>,
+    /// The address that the server sees.
+    #[serde(default)]
+    pub client_address: ClientAddress,
+}
+
+impl Listener {
+    /// A listener with defaults.
+    pub fn new(listen: SocketAddr, to: Option<SocketAddr>) -> Listener {
+        let (bad_leg, client_address) = (BadLeg::default(), ClientAddress::default());
+        Listener { name: String::new(), listen, to, bad_leg, variant: None, client_address }
+    }
+
+    /// Its name in metrics and logs.
+    pub fn label(&self) -> String {
+        if self.name.is_empty() { self.listen.to_string() } else { self.name.clone() }
+    }
+
+    /// True if it takes connections to this address.
+    pub fn takes(&self, address: SocketAddr) -> bool {
+        let ip = self.listen.ip();
+        let is_any = ip.is_unspecified() && ip.is_ipv4() == address.is_ipv4();
+        self.listen.port() == address.port() && (is_any || ip == address.ip())
+    }
+}
+
+/// The leg that reorders.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum BadLeg {
+    /// From the proxy to the clients: the proxy runs at or near a server.
+    #[default]
+    Clients,
+    /// From the proxy to the servers: the proxy runs at or near the clients.
+    Servers,
+}
+
+/// What happens to connections while the proxy does not run.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Fail {
+    /// They go the ordinary way.
+    #[default]
+    Open,
+    /// They are refused as unreachable.
+    Closed,
+}
+
+/// The address that the server sees.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum ClientAddress {
+    /// That of the client, with another port.
+    #[default]
+    Keep,
+    /// That of the proxy; a header in the format of PROXY protocol version 2 has that of the client.
+    ProxyV2,
+    /// That of the proxy.
+    Hide,
+}
+
+impl Settings {
+    /// Reads the text of a file; errors name `file`.
+    ///
+    /// # Errors
+    /// Names the line or the key, and what is allowed.
+    pub fn parse(file: &str, text: &str) -> Result<Settings, InputError> {
+        let table = reknit_config::parse(file, text)?;
+        let settings: Settings = reknit_config::read(table).map_err(|error| error.at(file))?;
+        settings.check().map_err(|error| error.at(file))?;
+        Ok(settings)
+    }
+
+    /// A listener of this family, whose routes and rules are those of all.
+    pub(crate) fn for_family(is_v4: bool) -> Settings {
+        let any = if is_v4 { IpAddr::V4(Ipv4Addr::UNSPECIFIED) } else { IpAddr::V6(Ipv6Addr::UNSPECIFIED) };
+        Settings { listeners: vec![Listener::new(SocketAddr::new(any, 1), None)], ..Settings::default() }
+    }
+
+    /// The variant of a listener.
+    pub fn variant_of<'a>(&'a self, listener: &'a Listener) -> &'a str {
+        listener.variant.as_deref().unwrap_or(&self.variant)
+    }
+
+    /// The listener that takes connections to this address: one for the address itself before one for all.
+    pub fn listener_for(&self, address: SocketAddr) -> Option<usize> {
+        let exact = self.listeners.iter().position(|listener| listener.listen == address);
+        exact.or_else(|| self.listeners.iter().position(|listener| listener.takes(address)))
+    }
+
+    /// Checks what a type cannot express.
+    ///
+    /// # Errors
+    /// Names the key, and what is allowed.
+    pub fn check(&self) -> Result<(), KeyError> {
+        let refuse = |key: &str, message: &str| Err(KeyError::new(key, message));
+        if self.listeners.is_empty() {
+            return refuse("listeners", "missing; give at least one, with `listen` and `to`");
+        }
+        if !(576..=65_535).contains(&self.mtu) {
+            return Err(KeyError::new("mtu", "must be from 576 to 65535 bytes").of_value(self.mtu));
+        }
+        if self.max_connections == 0 {
+            return refuse("max_connections", "must be at least 1");
+        }
+        if self.untouched.get() > MAX_UNTOUCHED {
+            return Err(KeyError::new("untouched", format!("must be at most {MAX_UNTOUCHED}")));
+        }
+        find("variant", &self.variant)?;
+        for (i, listener) in self.listeners.iter().enumerate() {
+            let inside = |error: KeyError| error.inside(&format!("listeners[{i}]"));
+            listener.check().map_err(inside)?;
+            if let Some(variant) = &listener.variant {
+                find("variant", variant).map_err(inside)?;
+            }
+            if self.listeners[..i].iter().any(|other| other.listen == listener.listen) {
+                let error = KeyError::new("listen", "another listener has the same address").of_value(listener.listen);
+                return Err(inside(error));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// For timers of tokio.
+pub(crate) fn to_std(duration: Duration) -> std::time::Duration {
+    std::time::Duration::from_nanos(duration.as_nanos())
+}
+
+fn find(key: &str, variant: &str) -> Result<(), KeyError> {
+    let found = reknit_variants::find(variant).map_err(|error| KeyError::new(key, error.to_string()))?;
+    if found.is_simulated_only() {
+        return Err(KeyError::new(key, format!("`{variant}` works only in simulations")));
+    }
+    Ok(())
+}
+
+impl Listener {
+    fn check(&self) -> Result<(), KeyError> {
+        let refuse = |key: &str, address: SocketAddr, message: &str| {
+            Err(KeyError::new(key, message.to_owned()).of_value(address))
+        };
+        if self.listen.port() == 0 {
+            return refuse("listen", self.listen, "the port must be from 1 to 65535");
+        }
+        let Some(to) = self.to else { return Ok(()) };
+        if to.port() == 0 || to.ip().is_unspecified() {
+            return refuse(
+                "to",
+                to,
+                "must be the address of a server; leave it out to keep the address that is asked for",
+            );
+        }
+        if to.is_ipv4() != self.listen.is_ipv4() && self.client_address == ClientAddress::Keep {
+            return refuse("to", to, "must be of the same family as `listen`, or set client_address = \"proxy-v2\"");
+        }
+        Ok(())
+    }
+
+    /// The address if it is only one.
+    pub fn single_ip(&self) -> Option<IpAddr> {
+        Some(self.listen.ip()).filter(|ip| !ip.is_unspecified())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn error(text: &str) -> String {
+        Settings::parse("p.toml", text).unwrap_err().to_string()
+    }
+
+    #[test]
+    fn a_file_has_defaults_and_one_listener_at_least() {
+        let text = "[[listeners]]\nlisten = \"203.0.113.10:443\"\nto = \"192.0.2.10:443\"\n";
+        let settings = Settings::parse("p.toml", text).unwrap();
+        assert_eq!(
+            (settings.fail, settings.max_connections, settings.variant.as_str()),
+            (Fail::Open, 10_000, "reknit-bbr")
+        );
+        assert_eq!(settings.listeners[0].label(), "203.0.113.10:443");
+        assert!(error("").starts_with("p.toml: listeners: missing"));
+    }
+
+    #[test]
+    fn errors_name_the_key_and_what_is_allowed() {
+        let listener = "[[listeners]]\nlisten = \"203.0.113.10:443\"\n";
+        for (text, expected) in [
+            (format!("variant = \"rennit\"\n{listener}"), "p.toml: variant: unknown variant `rennit`"),
+            (format!("variant = \"oracle\"\n{listener}"), "works only in simulations"),
+            (format!("{listener}{listener}"), "p.toml: listeners[1].listen = 203.0.113.10:443: another listener"),
+            (format!("{listener}to = \"[2001:db8::1]:443\"\n"), "must be of the same family"),
+            (format!("{listener}to = \"0.0.0.0:443\"\n"), "must be the address of a server"),
+            (format!("{listener}bad_leg = \"both\"\n"), "clients"),
+            (format!("mtu = 100\n{listener}"), "must be from 576"),
+            (format!("untouched = 0.9\n{listener}"), "at most 0.25"),
+            ("[[listeners]]\nlisten = \"203.0.113.10:0\"\n".to_owned(), "the port must be"),
+        ] {
+            let error = error(&text);
+            assert!(error.contains(expected) && error.lines().count() == 1, "{text}: {error}");
+        }
+    }
+
+    #[test]
+    fn an_exact_address_takes_precedence() {
+        let any = Listener::new("0.0.0.0:443".parse().unwrap(), None);
+        let one = Listener::new("192.0.2.1:443".parse().unwrap(), None);
+        let settings = Settings { listeners: vec![any, one], ..Settings::default() };
+        let of = |address: &str| settings.listener_for(address.parse().unwrap());
+        assert_eq!([of("192.0.2.1:443"), of("192.0.2.2:443"), of("192.0.2.1:80")], [Some(1), Some(0), None]);
+        assert_eq!(of("[2001:db8::1]:443"), None);
+    }
+}
