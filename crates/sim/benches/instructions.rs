@@ -202,11 +202,13 @@ fn main() -> ExitCode {
     println!("{:<16} {:<8} {:>9} {:>9} {:>8}", "case", "variant", "recorded", "now", "change");
     let all = CASES.iter().flat_map(|case| VARIANTS.map(|variant| (case.name, variant)));
     let chosen = all.filter(|(case, variant)| words.iter().all(|word| word == case || word == variant));
-    let failed = chosen.filter(|(case, variant)| !compare(case, variant, &mut counts)).count();
+    let failed = chosen.filter(|(case, variant)| !compare(case, variant, &mut counts));
+    let failed: Vec<String> = failed.map(|(case, variant)| format!("{case} {variant}")).collect();
     if records {
         record(&counts).expect("the file can be written");
-    } else if failed > 0 {
-        eprintln!("error: {failed} cases failed, or need over {:.0} % more than recorded", TOLERANCE * 100.0);
+    } else if !failed.is_empty() {
+        let limit = TOLERANCE * 100.0;
+        eprintln!("error: {}: over {limit:.0} % more than recorded, or not counted", failed.join(", "));
         return ExitCode::FAILURE;
     }
     ExitCode::SUCCESS

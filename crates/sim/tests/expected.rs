@@ -33,7 +33,7 @@ fn scenario(path: &str, variant: &Variant) -> Scenario {
 
 #[test]
 fn a_short_way_changes_what_the_long_way_does() {
-    proof::begin();
+    proof::begin(1);
     // Two threads share the variants.
     std::thread::scope(|scope| {
         for half in [0, 1] {

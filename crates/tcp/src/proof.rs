@@ -1,13 +1,15 @@
 //! Proof that a short way changes exactly what the long way does. In builds with debug assertions, after [`begin`], a clone of
-//! the connection takes the long way for every segment, and if the connection itself takes a short one (`connection/expected.rs`,
+//! the connection takes the long way for each segment, and if the connection itself takes a short one (`connection/expected.rs`,
 //! `sender/expected.rs`), both must have the same state afterwards: all of it, with plug-ins and pending segments.
 
 use std::cell::Cell;
 use std::fmt::Debug;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 
-static IS_ON: AtomicBool = AtomicBool::new(false);
-static SEGMENTS: AtomicU64 = AtomicU64::new(0);
+/// Zero before [`begin`].
+static INTERVAL: AtomicU64 = AtomicU64::new(0);
+static PROCESSED: AtomicU64 = AtomicU64::new(0);
+static COMPARED: AtomicU64 = AtomicU64::new(0);
 
 /// Which ways the connection of this thread may take.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -22,14 +24,21 @@ thread_local! {
     static WAY: Cell<Way> = const { Cell::new(Way::Any) };
 }
 
-/// From now on, all connections of this process are compared. Has no effect without debug assertions.
-pub fn begin() {
-    IS_ON.store(true, Ordering::Relaxed);
+/// From now on, one of `interval` segments is compared, in all connections of this process. Has no effect without debug
+/// assertions.
+pub fn begin(interval: u64) {
+    INTERVAL.store(interval.max(1), Ordering::Relaxed);
+}
+
+/// True if the next segment is compared.
+fn is_due() -> bool {
+    let interval = INTERVAL.load(Ordering::Relaxed);
+    interval > 0 && PROCESSED.fetch_add(1, Ordering::Relaxed).is_multiple_of(interval)
 }
 
 /// How many segments have taken a short way with the same result as the long one.
 pub fn segments() -> u64 {
-    SEGMENTS.load(Ordering::Relaxed)
+    COMPARED.load(Ordering::Relaxed)
 }
 
 /// True if the connection must take the long way now. Called before a short way is taken.
@@ -50,7 +59,7 @@ where
     C: Clone + PartialEq + Debug,
     R: PartialEq,
 {
-    if !cfg!(debug_assertions) || !IS_ON.load(Ordering::Relaxed) {
+    if !cfg!(debug_assertions) || !is_due() {
         return process(connection);
     }
     let mut long = connection.clone();
@@ -61,7 +70,7 @@ where
     if WAY.get() == Way::Short {
         let is_same = result == result_of_long && *connection == long;
         assert!(is_same, "the short way differs from the long one: {}", difference(connection, &long));
-        SEGMENTS.fetch_add(1, Ordering::Relaxed);
+        COMPARED.fetch_add(1, Ordering::Relaxed);
     }
     result
 }

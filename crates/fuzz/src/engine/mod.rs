@@ -1,9 +1,9 @@
 //! Two engines, their applications, a network that does what the input says, and possibly an attacker who sees every
 //! segment and sends its own to both.
 //!
-//! Checks: the bytes read are those written, a timer runs while data is outstanding, the work per event is bounded, and
-//! the connection ends. Without an attacker, both streams arrive complete once the network works, or an end reports why
-//! not.
+//! Checks: the bytes read are those written, a timer runs while data is outstanding, the work per event is bounded, a segment
+//! that takes a short way changes what it would on the long way, and the connection ends. Without an attacker, both streams
+//! arrive complete once the network works, or an end reports why not.
 
 mod end;
 mod options;
@@ -19,6 +19,7 @@ const MAX_OPERATIONS: usize = 4000;
 
 /// Takes an input: the variants and options of both ends, then what happens.
 pub(crate) fn run(data: &[u8]) {
+    reknit_tcp::proof::begin(1);
     let mut input = Input::new(data);
     let compositions = [options::composition(&mut input), options::composition(&mut input)];
     let mut world = World::new(&mut input, compositions.each_ref());

@@ -1,6 +1,6 @@
 //! The short way of an expected segment (header prediction): in ESTABLISHED, a segment whose only flags are ACK and PSH and
-//! whose timestamp is not an old one, that is either data within the window at an end that has only received, or, without
-//! data, an acknowledgment of new data. Most segments of a transfer are one or the other.
+//! whose timestamp is not an old one, that is either data within the window at an end that has only received, or an ACK without
+//! data that no later one has overtaken. Most segments of a transfer are one or the other.
 //!
 //! [`Connection::on_segment`] asks for each segment, after the timers that are due, whether it is expected; then the checks of
 //! [`super::input`] are not needed, because it passes all of them. [`super::output`] sends what it causes. In debug builds,
@@ -38,8 +38,8 @@ impl Connection {
             return None;
         }
         if segment.len == 0 {
-            let is_new = start == rcv_nxt && ack > snd.snd_una && ack <= snd.snd_nxt;
-            return is_new.then_some(Expected::Ack { ack });
+            let is_acceptable = start == rcv_nxt && ack >= snd.snd_una && ack <= snd.snd_nxt;
+            return is_acceptable.then_some(Expected::Ack { ack });
         }
         let repeats = ack == snd.snd_una && segment.options.sack.is_empty();
         let only_receives = repeats && self.sender.only_receives();

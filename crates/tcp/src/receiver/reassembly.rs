@@ -1,6 +1,6 @@
 //! Which bytes have arrived.
 
-use std::collections::VecDeque;
+use std::collections::BTreeMap;
 use std::ops::Range;
 
 use reknit_units::Bytes;
@@ -26,8 +26,8 @@ pub(crate) struct Inserted {
 #[derive(Clone, PartialEq, Debug)]
 pub(crate) struct Reassembly {
     rcv_nxt: Offset,
-    /// A ring: most segments extend the last block or fill the gap before the first one.
-    blocks: VecDeque<Range<Offset>>,
+    /// The end of each block by its start.
+    blocks: BTreeMap<Offset, Offset>,
     /// Bytes in these blocks.
     held: Bytes,
     most_blocks: usize,
@@ -35,7 +35,7 @@ pub(crate) struct Reassembly {
 
 impl Reassembly {
     pub(crate) fn new(rcv_nxt: Offset, most_blocks: usize) -> Reassembly {
-        Reassembly { rcv_nxt, blocks: VecDeque::new(), held: Bytes::ZERO, most_blocks }
+        Reassembly { rcv_nxt, blocks: BTreeMap::new(), held: Bytes::ZERO, most_blocks }
     }
 
     pub(crate) fn rcv_nxt(&self) -> Offset {
@@ -54,7 +54,7 @@ impl Reassembly {
 
     /// One past the highest byte that has arrived.
     pub(crate) fn highest(&self) -> Offset {
-        self.blocks.back().map_or(self.rcv_nxt, |last| last.end)
+        self.blocks.last_key_value().map_or(self.rcv_nxt, |(_, end)| *end)
     }
 
     /// Adds the bytes `range`; RCV.NXT advances if they are the next ones. None if there are too many blocks already.
@@ -63,36 +63,35 @@ impl Reassembly {
             return Some(Inserted { duplicate: Some(range), new: false, block: None });
         }
         let mut duplicate = (range.start < self.rcv_nxt).then_some(range.start..self.rcv_nxt);
-        let arrived = range.start.max(self.rcv_nxt)..range.end;
-        if self.blocks.is_empty() && arrived.start == self.rcv_nxt {
-            self.rcv_nxt = arrived.end;
+        let mut block = range.start.max(self.rcv_nxt)..range.end;
+        if self.blocks.is_empty() && block.start == self.rcv_nxt {
+            self.rcv_nxt = block.end;
             return Some(Inserted { duplicate, new: true, block: None });
         }
-        let touching = self.touching(&arrived);
-        if touching.is_empty() && arrived.start > self.rcv_nxt && self.blocks.len() >= self.most_blocks {
+        let mut had = 0;
+        let mut touching = self.first_touching(&block);
+        if touching.is_none() && block.start > self.rcv_nxt && self.blocks.len() >= self.most_blocks {
             return None;
         }
-        let mut had = Bytes::ZERO;
-        let mut block = arrived.clone();
-        for existing in self.blocks.range(touching.clone()) {
+        let arrived = block.clone();
+        while let Some(existing) = touching {
             let overlap = existing.start.max(arrived.start)..existing.end.min(arrived.end);
             if overlap.start < overlap.end {
-                had += overlap.end.since(overlap.start);
+                had += overlap.end.since(overlap.start).0;
                 duplicate = duplicate.or(Some(overlap));
             }
+            self.blocks.remove(&existing.start);
             self.held -= existing.end.since(existing.start);
             block = block.start.min(existing.start)..block.end.max(existing.end);
+            touching = self.first_touching(&block);
         }
-        let new = had < arrived.end.since(arrived.start);
+        let new = had < arrived.end.since(arrived.start).0;
         if block.start == self.rcv_nxt {
             self.rcv_nxt = block.end;
-            for _ in touching {
-                self.blocks.pop_front(); // it begins below all of them
-            }
             return Some(Inserted { duplicate, new, block: None });
         }
+        self.blocks.insert(block.start, block.end);
         self.held += block.end.since(block.start);
-        self.replace(touching, block.clone());
         Some(Inserted { duplicate, new, block: Some(block) })
     }
 
@@ -102,38 +101,20 @@ impl Reassembly {
         self.rcv_nxt = end;
     }
 
-    pub(crate) fn holds_memory(&self) -> bool {
-        self.blocks.capacity() > 0
-    }
-
-    /// Releases memory, if there are no gaps.
-    pub(crate) fn shrink(&mut self) {
-        if self.blocks.is_empty() {
-            self.blocks = VecDeque::new();
+    /// The lowest block that overlaps `range` or is adjacent to it. Most segments are above all blocks, extend the last one, or
+    /// fill the gap before the first one; only the others need a search.
+    fn first_touching(&self, range: &Range<Offset>) -> Option<Range<Offset>> {
+        let last = self.blocks.last_key_value().map(|(start, end)| *start..*end)?;
+        if last.start <= range.start {
+            return (range.start <= last.end).then_some(last);
         }
-    }
-
-    /// The blocks that overlap `range` or are adjacent to it.
-    fn touching(&self, range: &Range<Offset>) -> Range<usize> {
-        let first = match self.blocks.back() {
-            Some(last) if last.end < range.start => self.blocks.len(),
-            Some(last) if last.start <= range.start => self.blocks.len() - 1,
-            _ => self.blocks.partition_point(|block| block.end < range.start),
-        };
-        let count = self.blocks.range(first..).take_while(|block| block.start <= range.end).count();
-        first..first + count
-    }
-
-    /// Puts `block` in the place of these blocks.
-    fn replace(&mut self, places: Range<usize>, block: Range<Offset>) {
-        if places.is_empty() {
-            self.blocks.insert(places.start, block);
-        } else {
-            self.blocks[places.start] = block;
-            if places.len() > 1 {
-                self.blocks.drain(places.start + 1..places.end);
-            }
+        let first = self.blocks.first_key_value().map(|(start, end)| *start..*end)?;
+        if range.start <= first.end {
+            return (first.start <= range.end).then_some(first);
         }
+        let before = self.blocks.range(..range.start).next_back().filter(|(_, end)| **end >= range.start);
+        let found = before.or_else(|| self.blocks.range(range.start..=range.end).next());
+        found.map(|(start, end)| *start..*end)
     }
 }
 

@@ -6,7 +6,7 @@ use std::ops::Range;
 use reknit_units::{Bytes, Instant, Segments};
 
 use super::record::Marks;
-use super::transmissions::NIL;
+use super::transmissions::{NIL, low};
 use super::{Scoreboard, SegId, SegmentCount, SegmentRecord, SendReason};
 use crate::seq::Offset;
 
@@ -27,6 +27,7 @@ impl Scoreboard {
     pub(crate) fn push(&mut self, now: Instant, new: New) -> SegId {
         let New { start, len, smss, cwnd, cause } = new;
         let id = self.next_id();
+        let newest = self.transmissions.newest;
         let mut marks = Marks::default();
         if Bytes(u64::from(len)) < smss {
             marks.set(Marks::SHORT);
@@ -46,10 +47,14 @@ impl Scoreboard {
             marks,
             skip: Cell::new(0),
             newer: NIL,
-            older: NIL,
+            older: low(newest),
         });
         self.sent = self.sent + SegmentCount { segments: Segments(1), bytes: Bytes(u64::from(len)) };
-        self.link_newest(id);
+        match newest {
+            Some(newest) => self.at_mut(newest).newer = low(Some(id)),
+            None => self.transmissions.oldest = Some(id),
+        }
+        self.transmissions.newest = Some(id); // no segment with a higher number was sent at the same time
         id
     }
 
@@ -83,7 +88,7 @@ impl Scoreboard {
             if !record.is_sacked() {
                 newly.push(id);
             }
-            self.leave(id);
+            self.leave(self.acked);
             let record = &mut self.records[self.acked];
             record.delivered = record.delivered.min(now);
             record.marks.set(Marks::ACKED);
@@ -141,7 +146,7 @@ impl Scoreboard {
 
     fn mark_sacked(&mut self, i: usize, now: Instant) {
         let id = self.id(i);
-        self.leave(id);
+        self.leave(i);
         let left = i > self.acked && self.records[i - 1].is_sacked();
         let right = self.records.get(i + 1).is_some_and(SegmentRecord::is_sacked);
         self.runs = self.runs + 1 - u32::from(left) - u32::from(right);
@@ -155,11 +160,10 @@ impl Scoreboard {
         self.highest_sacked = self.highest_sacked.max(Some(id));
     }
 
-    /// Removes the loss marks of a segment that was delivered, so that only `sent` and `sacked` count it.
-    fn leave(&mut self, id: SegId) {
-        let Some(i) = self.index(id) else { return };
-        let one = SegmentCount::one(&self.records[i]);
-        let marks = self.records[i].marks;
+    /// Removes the loss marks of the `i`-th segment, which was delivered, so that only `sent` and `sacked` count it.
+    fn leave(&mut self, i: usize) {
+        let record = &mut self.records[i];
+        let (one, marks) = (SegmentCount::one(record), record.marks);
         if marks.has(Marks::SACKED) {
             self.sacked = self.sacked - one;
             self.short_sacked -= u32::from(marks.has(Marks::SHORT));
@@ -168,6 +172,8 @@ impl Scoreboard {
             }
             return;
         }
+        record.marks.clear(Marks::LOST);
+        record.marks.clear(Marks::RETRANSMITTED);
         if marks.has(Marks::LOST) {
             self.lost = self.lost - one;
         }
@@ -175,11 +181,8 @@ impl Scoreboard {
             self.retransmitted = self.retransmitted - one;
         }
         if !marks.has(Marks::LOST) || marks.has(Marks::RETRANSMITTED) {
-            self.unlink(id);
+            self.unlink(self.id(i));
         }
-        let record = &mut self.records[i];
-        record.marks.clear(Marks::LOST);
-        record.marks.clear(Marks::RETRANSMITTED);
     }
 
     /// Marks the latest transmission of `id` as lost. False if it was delivered or is already waiting to be retransmitted.

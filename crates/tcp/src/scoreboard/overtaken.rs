@@ -30,6 +30,10 @@ impl Rises {
     }
 
     fn first_above(&self, id: SegId) -> Option<Instant> {
+        let first = self.0.front()?;
+        if first.top > id {
+            return Some(first.at);
+        }
         let rise = self.0.partition_point(|rise| rise.top <= id);
         self.0.get(rise).map(|rise| rise.at)
     }

@@ -46,15 +46,15 @@ pub(super) type RetiredSegments = VecDeque<RetiredSegment>;
 
 impl Scoreboard {
     /// Removes the records that the current ACK covers. Those of retransmitted segments are kept as retired segments until
-    /// `retired_expire`.
-    pub(crate) fn retire(&mut self, retired_expire: Instant) {
+    /// this time.
+    pub(crate) fn retire(&mut self, expire: impl Fn() -> Instant) {
         for _ in 0..self.acked {
             if let Some(record) = self.records.pop_front() {
                 if record.transmissions > 1 {
                     if self.retired.len() == MAX_RETIRED {
                         self.retired.pop_front();
                     }
-                    self.retired.push_back(RetiredSegment { id: SegId(self.front), record, expires: retired_expire });
+                    self.retired.push_back(RetiredSegment { id: SegId(self.front), record, expires: expire() });
                 }
                 self.front += 1;
             }

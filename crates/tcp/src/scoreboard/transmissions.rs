@@ -12,7 +12,7 @@ use super::{Scoreboard, SegId, SegmentRecord};
 pub(super) const NIL: u32 = u32::MAX;
 
 /// A neighbour as it is stored in a record.
-fn low(id: Option<SegId>) -> u32 {
+pub(super) fn low(id: Option<SegId>) -> u32 {
     id.map_or(NIL, |id| id.0 as u32)
 }
 
@@ -63,11 +63,7 @@ impl Scoreboard {
 
     /// `id` has just been sent.
     pub(super) fn link_newest(&mut self, id: SegId) {
-        match self.transmissions.newest {
-            // Both were sent now, that one with a higher number.
-            Some(newest) if self.key(newest) > self.key(id) => self.link_from(id, Some(newest)),
-            newest => self.link(id, newest, None),
-        }
+        self.link_from(id, self.transmissions.newest);
     }
 
     /// Puts `id` into the list, at the position of its last transmission, which is searched in both directions from
@@ -132,7 +128,7 @@ impl Scoreboard {
         &self.records[(id.0 - self.front) as usize]
     }
 
-    fn at_mut(&mut self, id: SegId) -> &mut SegmentRecord {
+    pub(super) fn at_mut(&mut self, id: SegId) -> &mut SegmentRecord {
         &mut self.records[(id.0 - self.front) as usize]
     }
 }

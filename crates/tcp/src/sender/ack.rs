@@ -176,12 +176,12 @@ impl Sender {
 
     /// The segments that the ACK covers leave the scoreboard. After all steps that read them, before step 10.
     pub(super) fn retire(&mut self, now: Instant) {
-        let lifetime = if self.traits.loss_detector.withdraws {
-            MAXIMUM_LATENESS
-        } else {
-            Scoreboard::retired_lifetime(self.state.rto_or_substitute(&self.config), self.state.srtt)
-        };
-        self.board.retire(now + lifetime);
+        self.board.retire(|| {
+            if self.traits.loss_detector.withdraws {
+                return now + MAXIMUM_LATENESS;
+            }
+            now + Scoreboard::retired_lifetime(self.state.rto_or_substitute(&self.config), self.state.srtt)
+        });
         if let Some(sampler) = &mut self.sampler {
             sampler.retire(self.board.first());
         }

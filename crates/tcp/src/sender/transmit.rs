@@ -136,8 +136,9 @@ impl Sender {
         {
             return self.send_if_room(now, new);
         }
-        let holds = self.plugins.loss_detector.holds_retransmissions();
-        if let Some(id) = self.board.lowest_to_retransmit().filter(|_| !holds) {
+        if let Some(id) = self.board.lowest_to_retransmit()
+            && !self.plugins.loss_detector.holds_retransmissions()
+        {
             if !forced && !self.has_room_to_retransmit(now, id) {
                 return Err(Stop::NoRoom);
             }
@@ -379,8 +380,8 @@ impl Sender {
 
     /// True if the next new segment, of `len` bytes, is to be withheld.
     fn must_withhold(&mut self, now: Instant, len: u32, cause: SendReason) -> bool {
-        let (cx, queued) = (context!(self, now), self.queue.queued());
-        self.withholder.as_mut().is_some_and(|withholder| withholder.must_withhold(&cx, queued, len, cause))
+        let Some(withholder) = &mut self.withholder else { return false };
+        withholder.must_withhold(&context!(self, now), self.queue.queued(), len, cause)
     }
 
     /// Sends the withheld segment if the receiver has passed the test. Step 3, after the SACK blocks were processed.

@@ -19,6 +19,9 @@ impl Sender {
     /// applied to every response). So does a reduction that was final. What a timeout wrongly marked lost is still not
     /// retransmitted (step 8).
     pub(super) fn judge_last_reduction(&mut self, now: Instant, ack: &AckFacts<'_>) -> Option<Spurious> {
+        if self.plugins.spurious_detectors.is_empty() && !self.recovery.is_undecided() {
+            return None;
+        }
         let mut verdict = None;
         for detector in &mut self.plugins.spurious_detectors {
             let says = detector.on_ack(&context!(self, now), ack);
