@@ -136,9 +136,9 @@ fn record(counts: &Recorded) -> std::io::Result<()> {
 #[expect(clippy::print_stdout, reason = "a benchmark prints")]
 fn print_table(counts: &Recorded) {
     println!(
-        "# Instructions\n\nInstructions for each data segment with its ACK: both ends, the path and the simulator, counted by callgrind \
-         in an optimised build. Unlike times, they are the same on every machine. CI counts them again, and fails if a case needs \
-         over {:.0} % more.\n",
+        "# Instructions\n\nInstructions for each data segment with its ACK: both ends, the path and the simulator, counted by \
+         callgrind in an optimised build.\nUnlike times, they are the same on every machine. CI counts them again, and fails if a \
+         case needs over {:.0} % more.\n",
         TOLERANCE * 100.0
     );
     println!(
