@@ -234,7 +234,7 @@ impl Host {
         let from = local(input.u8().into());
         let to = remote(which, from.is_ipv4());
         let len = usize::from(input.u16()) % 2000;
-        if which & 12 == 12 {
+        if which >= 12 {
             let _ = self.stack.connect_udp(id, to);
             let _ = self.stack.send_udp_to_peer(id, &vec![1; len]);
         }

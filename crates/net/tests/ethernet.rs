@@ -1,5 +1,6 @@
 //! A network on an Ethernet interface, with the kernel of another namespace as its peer.
 
+#[expect(dead_code, reason = "this test has its own network")]
 mod namespace;
 
 use std::io;
@@ -61,7 +62,7 @@ fn peer() -> io::Result<usize> {
     stream.read_to_string(&mut answer)?;
     assert_eq!(answer, "hello");
     let socket = std::net::UdpSocket::bind((PEER, 0))?;
-    socket.send_to(&[5; 40_000], (OURS, 53))?; // in fragments
+    socket.send_to(&vec![5; 40_000], (OURS, 53))?; // in fragments
     Ok(got.len())
 }
 
