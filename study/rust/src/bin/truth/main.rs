@@ -11,10 +11,15 @@
 //! `--only PATH` and `--variant V` take only these, and `--show N` prints wrong
 //! verdicts.
 
+mod found;
 mod live;
 mod page;
+#[path = "../../../../../crates/trace/tests/records/mod.rs"]
+mod records;
 #[path = "../../../../../crates/trace/tests/truth/mod.rs"]
 mod truth;
+#[path = "../../../../../crates/trace/tests/wrapping/mod.rs"]
+mod wrapping;
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
@@ -22,6 +27,7 @@ use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
+use found::Random;
 use page::{Page, Row};
 use reknit_trace::{Analyzer, Options};
 use truth::log::{Log, MIDDLE, RECEIVER, SENDER, Sent};
@@ -119,6 +125,7 @@ fn main() -> ExitCode {
 
 fn compare(args: &Args) -> Result<(), String> {
     let mut page = Page::default();
+    let mut random = Random(args.seed);
     for (i, path) in PATHS.iter().enumerate().filter(|(_, path)| takes(&args.only, path)) {
         let mut row = Row::new(path);
         for variant in VARIANTS.into_iter().filter(|variant| takes(&args.variants, variant)) {
@@ -137,6 +144,7 @@ fn compare(args: &Args) -> Result<(), String> {
                 for tap in taps {
                     let name = format!("{path}-{variant}");
                     check(args, &name, &captured.files[*tap], &captured.log, *tap, &mut row)?;
+                    found::judge_all(&captured.files[*tap], &captured.log, *tap, &mut random, &mut page.found);
                 }
             }
         }

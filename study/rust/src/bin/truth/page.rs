@@ -5,6 +5,7 @@ use std::fmt::Write;
 use std::path::Path;
 use std::process::Command;
 
+use crate::found::{Found, Kind};
 use crate::truth::{Confusion, Label};
 
 pub(crate) const PLACES: [&str; 3] = ["sender", "middle", "receiver"];
@@ -32,23 +33,10 @@ impl Row {
     }
 
     pub(crate) fn add(&mut self, tap: usize, confusion: &Confusion, is_found: bool) {
-        add(&mut self.places[tap], confusion);
+        self.places[tap].add(confusion);
         self.captures[tap] += 1;
         self.found[tap] += u64::from(is_found);
     }
-}
-
-fn add(sum: &mut Confusion, other: &Confusion) {
-    for (cell, count) in &other.cells {
-        *sum.cells.entry(*cell).or_default() += count;
-    }
-    for (truth, count) in &other.unknown {
-        *sum.unknown.entry(*truth).or_default() += count;
-    }
-    for (sum, count) in sum.why.iter_mut().zip(other.why) {
-        *sum += count;
-    }
-    sum.other_side += other.other_side;
 }
 
 /// All results.
@@ -56,6 +44,8 @@ fn add(sum: &mut Confusion, other: &Confusion) {
 pub(crate) struct Page {
     simulated: Vec<Row>,
     live: Vec<Row>,
+    /// The simulated captures, changed.
+    pub(crate) found: BTreeMap<Kind, Found>,
 }
 
 /// The line below the title, as of the other pages of results.
@@ -101,7 +91,23 @@ impl Page {
         if !self.live.is_empty() {
             Page::section(&mut text, "Transfers between two Linux kernels", &self.live);
         }
+        self.captures_as_found(&mut text);
         text
+    }
+
+    fn captures_as_found(&self, text: &mut String) {
+        let _ = write!(
+            text,
+            "\n## Captures as people have them\n\nEach simulated capture above, changed once in each way. *Contradicting*: captures whose \
+             counts deny what happened to more than\n1 % of the packets, or say *late, not lost* where most were lost, or the \
+             reverse.\n\n| capture | captures | events | right, % | decided, % | contradicting |\n|---|---|---|---|---|---|\n"
+        );
+        for (kind, Found { captures, confusion, contradicting }) in &self.found {
+            let (events, right, decided) =
+                (confusion.happened(), percent(confusion.right()), percent(confusion.committed()));
+            let _ =
+                writeln!(text, "| {} | {captures} | {events} | {right} | {decided} | {contradicting} |", kind.name());
+        }
     }
 
     fn section(text: &mut String, title: &str, rows: &[Row]) {
@@ -109,7 +115,7 @@ impl Page {
         for (tap, place) in PLACES.iter().enumerate() {
             let mut sum = Confusion::default();
             for row in rows {
-                add(&mut sum, &row.places[tap]);
+                sum.add(&row.places[tap]);
             }
             let at = if tap == 1 { "Between the ends".to_owned() } else { format!("At the {place}") };
             let _ = write!(text, "\n### {at}\n\n{}", table(&sum));
