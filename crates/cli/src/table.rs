@@ -90,6 +90,11 @@ impl Column {
         self.align == Align::Left
     }
 
+    /// True if narrow screens may leave the column out.
+    pub(crate) fn is_minor(&self) -> bool {
+        self.rank > 0
+    }
+
     /// The width of the column without wrapping.
     fn width(&self) -> usize {
         length(&self.title).max(self.widest_cell())

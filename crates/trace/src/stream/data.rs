@@ -409,14 +409,17 @@ impl Data {
 
     /// Forgets data that was acknowledged long ago: the last step of `on_ack`, and when nothing passes.
     fn forget(&mut self, now: Instant, known: &SequenceState, out: &mut FindingSink<'_>) {
+        // Data that is only SACKed is above a hole, whose packets may still come.
+        let is_acked = |range: &Range| range.is_delivered() && range.end <= known.acked;
+        let is_old = |range: &Range, memory| is_acked(range) && now.since(range.delivered_at) > memory;
+        if !self.ranges.at(0).is_some_and(|oldest| is_old(oldest, MIN_MEMORY)) {
+            return; // the usual case
+        }
         let memory = ((self.far.smoothed() + known.near.unwrap_or_default()) * 8)
             .max(self.upstream.latest() * 2)
             .max(self.downstream.latest() * 2);
         let memory = memory.max(MIN_MEMORY).min(MAX_MEMORY);
-        // Data that is only SACKed is above a hole, whose packets may still come.
-        let is_acked = |range: &Range| range.is_delivered() && range.end <= known.acked;
-        let is_old = |range: &Range| is_acked(range) && now.since(range.delivered_at) > memory;
-        while let Some(forgotten) = self.ranges.pop_front_if(is_old) {
+        while let Some(forgotten) = self.ranges.pop_front_if(|range| is_old(range, memory)) {
             self.decide(&forgotten, known, out);
         }
     }

@@ -76,24 +76,6 @@ pub(super) struct View<'a> {
     pub(super) now: Instant,
 }
 
-/// What a verdict on a range that arrives now depends on.
-#[derive(Clone, Copy, Debug)]
-struct Context {
-    /// The highest acknowledgment that passed before.
-    heard: u64,
-    /// The shortest round trip so far, and a known lower bound.
-    round_trip: Option<Duration>,
-    shortest_answer: Option<Duration>,
-}
-
-impl Context {
-    #[inline]
-    fn of(view: &View<'_>) -> Context {
-        let (round_trip, shortest_answer) = (view.round_trip.least(), view.round_trip.shortest_answer());
-        Context { heard: view.heard, round_trip, shortest_answer }
-    }
-}
-
 /// An acknowledgment.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Acknowledgment<'a> {
@@ -238,21 +220,19 @@ impl Downstream {
         out: &mut FindingSink<'_>,
     ) {
         let now = view.now;
-        let context = Context::of(view);
         let Some(range) = view.ranges.at_mut(index) else { return };
         range.delivered_at = now;
         let was = std::mem::replace(&mut range.delivery, Delivery::Clear);
         // Only the segment at the left edge is echoed (RFC 7323 §4.3). Where that is, only an acknowledgment shows.
-        let echo = echo.filter(|_| range.start <= context.heard);
+        let echo = echo.filter(|_| range.start <= view.heard);
         if range.start < view.unseen_below {
             // Its first transmission may be older than the capture.
         } else if !range.again.is_empty() {
             // If the receiver did not have the first transmission, neither the time nor the echo tells which one it has.
             let is_known = was == Delivery::Missing;
-            let shortest_answer = context.shortest_answer.filter(|_| !is_known);
-            let context = Context { shortest_answer, ..context };
+            let shortest_answer = view.round_trip.shortest_answer().filter(|_| !is_known);
             let echo = echo.filter(|_| !is_known);
-            self.deliver_repeated(range, order, echo, context, now, out);
+            self.deliver_repeated(range, order, echo, shortest_answer, now, out);
         } else if range.origin != Origin::Original || was == Delivery::Refused {
             // Data that fills a hole of the capture may be a retransmission, and data beyond the window is kept only if the
             // window opens in the meantime.
@@ -260,7 +240,7 @@ impl Downstream {
             range.place_there = self.reordering.arrived() as u32;
             self.reordering.on_arrival(order, now);
             view.round_trip.add(now.since(range.first.at));
-        } else if !self.on_late(range, order, echo.filter(|_| is_alone), context, now, out) {
+        } else if !self.on_late(range, order, echo.filter(|_| is_alone), (view.heard, view.round_trip.least()), now, out) {
             view.round_trip.add(now.since(range.first.at));
         }
         self.causes.on_arrival(order);
@@ -272,7 +252,7 @@ impl Downstream {
         range: &mut Range,
         order: u64,
         echo: Option<u32>,
-        context: Context,
+        shortest_answer: Option<Duration>,
         now: Instant,
         out: &mut FindingSink<'_>,
     ) {
@@ -280,7 +260,7 @@ impl Downstream {
         // If a retransmission's own timestamp is echoed, it has arrived, however short the time: then the bound was too long.
         let is_echoed =
             by_echo.is_some_and(|by| by > 0 && range.again.get(by - 1).and_then(|a| a.seen.tsval()) == echo);
-        let by_time = if is_echoed { usize::MAX } else { by_time(range, now, context.shortest_answer) };
+        let by_time = if is_echoed { usize::MAX } else { by_time(range, now, shortest_answer) };
         let by = original_of(range, by_echo.unwrap_or(usize::MAX).min(by_time));
         if by > 0 {
             range.delivery = Delivery::Likely { by: by as u8, by_echo: by_echo == Some(by) };
@@ -299,12 +279,12 @@ impl Downstream {
         range: &mut Range,
         order: u64,
         echo: Option<u32>,
-        context: Context,
+        (heard, round_trip): (u64, Option<Duration>),
         now: Instant,
         out: &mut FindingSink<'_>,
     ) -> bool {
         // What is next in order has not arrived before; other data may have, as hidden SACK blocks would show.
-        if range.start > context.heard && self.has_hidden_since(range.first.at) {
+        if range.start > heard && self.has_hidden_since(range.first.at) {
             let verdict = Verdict::Unknown(UnknownReason::Truncated);
             out.report(PathPart::Downstream, range.first, (range.start, range.end), verdict);
             return true;
@@ -317,7 +297,7 @@ impl Downstream {
         range.place_there = self.reordering.arrived() as u32;
         let Some(late) = self.reordering.on_arrival(order, now) else { return false };
         self.latest = self.latest.max(late.late);
-        if context.round_trip.is_some_and(|round_trip| late.late >= round_trip.mul_f64(0.9)) {
+        if round_trip.is_some_and(|round_trip| late.late >= round_trip.mul_f64(0.9)) {
             self.doubtful.insert(range.start, (late.extent, late.late));
         } else {
             report_late(range, late, out);

@@ -46,7 +46,9 @@ impl StallDetector {
         if self.since.is_none() {
             *self = StallDetector { since: Some(now), frame, at: now, ..StallDetector::default() };
         }
-        self.new_packets += u32::from(is_new && self.retransmissions > 0);
+        if self.retransmissions > 0 && is_new {
+            self.new_packets += 1;
+        }
     }
 
     /// A retransmission.

@@ -365,7 +365,8 @@ function describe(clientX, clientY) {
       if (dx > 18) continue;
       const [top, bottom] = [sequence.y(kind.to[i]), sequence.y(kind.from[i])];
       const dy = Math.max(0, top - py, py - bottom);
-      const distance = Math.hypot(dx, dy) - (how === "mark" ? 4 : 0);
+      // A verdict on a packet is preferred to the packet.
+      const distance = Math.hypot(dx, dy) - (how === "bar" ? 0 : 4);
       if (distance <= best.distance) best = { distance, name, text, kind, i };
     }
   }

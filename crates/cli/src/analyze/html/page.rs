@@ -126,7 +126,12 @@ fn table(columns: &[Column]) -> String {
 }
 
 fn class(column: &Column) -> &'static str {
-    if column.is_text() { " class=\"text\"" } else { "" }
+    match (column.is_text(), column.is_minor()) {
+        (true, true) => " class=\"text minor\"",
+        (true, false) => " class=\"text\"",
+        (false, true) => " class=\"minor\"",
+        (false, false) => "",
+    }
 }
 
 /// All numbers of one direction.
