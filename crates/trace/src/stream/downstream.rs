@@ -240,7 +240,14 @@ impl Downstream {
             range.place_there = self.reordering.arrived() as u32;
             self.reordering.on_arrival(order, now);
             view.round_trip.add(now.since(range.first.at));
-        } else if !self.on_late(range, order, echo.filter(|_| is_alone), (view.heard, view.round_trip.least()), now, out) {
+        } else if !self.on_late(
+            range,
+            order,
+            echo.filter(|_| is_alone),
+            (view.heard, view.round_trip.least()),
+            now,
+            out,
+        ) {
             view.round_trip.add(now.since(range.first.at));
         }
         self.causes.on_arrival(order);
