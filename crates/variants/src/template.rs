@@ -10,8 +10,6 @@
 //!
 //! **Departures.** None.
 //!
-//! **Reproduces.** Nothing yet.
-//!
 //! **Status.** Untested.
 
 use reknit_tcp::facts::Context;

@@ -39,3 +39,11 @@ fn sources_and_status_are_those_of_the_header() {
         assert!(status.to_lowercase().contains(&given), "{name}: its header is not {given}");
     }
 }
+
+#[test]
+fn no_header_says_which_results_come_out() {
+    for variant in VARIANTS.iter() {
+        let header = header(variant);
+        assert!(!header.contains("Reproduces"), "{}: results are measured by the study", variant.name);
+    }
+}

@@ -20,8 +20,6 @@
 //! **Departures.** Which segments are lost is decided as in `sack`; ns-2 retransmits every hole (`retransmit =
 //! "any-hole"`).
 //!
-//! **Reproduces.** The stall after a wrong undo that the F-RTO paper describes (§5.3).
-//!
 //! **Status.** Faithful.
 
 use reknit_tcp::facts::{AckFacts, Context};

@@ -17,7 +17,7 @@
 //! **Departures.** At the start of recovery cwnd is `ssthresh + duplicates` instead of `ssthresh + 3`, for thresholds
 //! other than 3 (survey §2; Laor and Gendel).
 //!
-//! **Reproduces.** ns-2's `Agent/TCP/Newreno`.
+//! **ns-2.** This is `Agent/TCP/Newreno`.
 //!
 //! **Status.** Faithful.
 

@@ -14,7 +14,7 @@
 //! recovery, also after a timeout. With it (`bugFix_` in ns-2, RFC 2582), they do so only after everything outstanding
 //! at the first recovery has been acknowledged.
 //!
-//! **Reproduces.** Laor and Gendel, overview (b) and (c); ns-2's `Agent/TCP/Reno`.
+//! **ns-2.** This is `Agent/TCP/Reno`.
 //!
 //! **Status.** Faithful.
 

@@ -8,8 +8,6 @@
 //!
 //! **Rules.** As in `reno`, with dupthresh 2.
 //!
-//! **Reproduces.** Fig. 8 of the paper (displacement by two positions).
-//!
 //! **Status.** Faithful to the observation; the source code of NT 4.0 is not public.
 
 use reknit_units::Segments;

@@ -18,7 +18,7 @@
 //! Retransmit (RFC 5827, segment-based): if fewer than four segments are outstanding and there is nothing new to send, it
 //! is enough that all but one are SACKed. It is off by default, because some variants learn from timeouts.
 //!
-//! **Reproduces.** ns-2's `Agent/TCP/Sack1`, with `start = "repeated-acks"` and `retransmit = "any-hole"`.
+//! **ns-2.** `Agent/TCP/Sack1` is this variant with `start = "repeated-acks"` and `retransmit = "any-hole"`.
 //!
 //! **Status.** Faithful.
 

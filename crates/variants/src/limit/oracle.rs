@@ -25,8 +25,6 @@
 //! **Departures.** Timestamps are not offered. With them, a retransmission that fills the first hole would make the
 //! receiver discard late originals (PAWS, RFC 7323 §5), which would then have to be retransmitted.
 //!
-//! **Reproduces.** No published result.
-//!
 //! **Status.** Original.
 
 use reknit_tcp::facts::{AckFacts, Context, Phase, RecoveryEvent};

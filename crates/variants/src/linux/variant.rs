@@ -15,8 +15,6 @@
 //!
 //! **Departures.** Those of its algorithms.
 //!
-//! **Reproduces.** `kernel:cubic` of the testbed, on random paths.
-//!
 //! **Status.** Partial: the kernel changes from version to version, and this is a model of one, compared with its
 //! traces.
 
@@ -32,7 +30,7 @@ use crate::variant::{ChangedEnd, Status, Variant};
 /// The registry entry.
 pub(crate) const VARIANT: Variant = Variant {
     name: "linux",
-    aliases: &["linux-cubic"],
+    aliases: &["linux-cubic", "cubic"],
     summary: "Linux 6.18: RACK, learned reordering, undo by DSACK, timestamps and F-RTO, PRR, CUBIC",
     source: "Linux 6.18; RFC 8985, RFC 9937, RFC 9438, RFC 5682, RFC 3522",
     side: ChangedEnd::Both,

@@ -24,8 +24,6 @@
 //! The scheme mainly helps senders without SACK: the second duplicate ACK tells a sender with SACK of four segments
 //! above the gap. RFC 6675 counts their bytes, so the sender retransmits.
 //!
-//! **Reproduces.** Nothing: the survey gives no numbers for it.
-//!
 //! **Status.** Partial: the survey (§6.1.1), the only source, gives the rules but not the timer, nor how a retransmission
 //! is recognized. A wrong judgment delays the ACK of a retransmission by the timer.
 

@@ -17,8 +17,6 @@
 //! SACK blocks of that moment. Until then no other segment reports the data, except the DSACK of a duplicate, which is
 //! never delayed.
 //!
-//! **Reproduces.** Nothing: the sources give no experiment.
-//!
 //! **Status.** Partial: both sources say only that a receiver may wait 20 ms before its second duplicate ACK. When the
 //! withheld ones are sent and what they report decides whether the sender retransmits.
 

@@ -29,8 +29,8 @@
 //! kept, the gain, or the limits of the time without arrivals. A duplicate segment is acknowledged at once with its
 //! DSACK; with SACK, that ACK also reports everything withheld. A closing window and the FIN release everything.
 //!
-//! **Reproduces.** Yang, Figs. 5.1 to 5.8, with the sender `reno` without limited transmit and `imm = 2`. The variant
-//! here is for a `sack` sender with limited transmit, for which §3.2.3 requires no immediate duplicates: `imm = 0`.
+//! **Choices.** The thesis' receiver serves `reno` without limited transmit, with `imm = 2`. The variant here is for a
+//! `sack` sender with limited transmit, for which §3.2.3 requires no immediate duplicates: `imm = 0`.
 //!
 //! **Status.** Partial: the thesis gives every rule, but not the initial threshold, the number of strides kept, the gain,
 //! and the least time without arrivals. The first two change the loss while learning, the others hardly anything.

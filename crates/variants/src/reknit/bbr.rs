@@ -20,8 +20,6 @@
 //! **Departures.** From `bbr1`: loss detection, undo, and no retransmission timer. The send buffer has no limit of its own,
 //! and the receiver acknowledges as RFC 9293 says, not as Linux does.
 //!
-//! **Reproduces.** No published result.
-//!
 //! **Status.** Original; `docs/design/reknit.md` describes the detector, and what this variant costs other flows.
 
 use super::variant::REKNIT;

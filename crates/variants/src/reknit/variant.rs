@@ -62,8 +62,6 @@
 //! **Departures.** There is no paper. Retransmissions with an earlier timestamp depart from RFC 7323 §3.2, and
 //! processing overtaken ACKs departs from §5.3.
 //!
-//! **Reproduces.** No published result.
-//!
 //! **Status.** Original; `docs/design/reknit.md` describes it.
 
 use super::detector;

@@ -23,8 +23,6 @@
 //! applied when the threshold is used, so a small window does not erase what was learned. N counts segments, so that
 //! lost ACKs do not reduce it.
 //!
-//! **Reproduces.** RR-TCP Figs. 17 to 19 and Table 4; survey Fig. 7 c, d.
-//!
 //! **Status.** INC is faithful: both sources give all of its rules. AVG and EWMA are partial: the sources contradict each
 //! other about what AVG averages, and none gives the gain of EWMA. Both decide how fast dupthresh rises.
 

@@ -3,8 +3,9 @@
 //! Leung, Ma: Enhancing TCP Performance to Persistent Packet Reordering. Journal of Communications and Networks 7(3),
 //! 2005; as described in the survey of Leung, Li, Yang (§5.2.4).
 //!
-//! **What it changes.** dupthresh is a moving average of reordering lengths plus a multiple of their mean deviation,
-//! but small enough to repair a lost segment before the retransmission timer expires.
+//! **What it changes.** Extends the algorithms of Blanton and Allman, with their limited transmit and their slow start
+//! back to the old window (`ba-r`): dupthresh is a moving average of reordering lengths plus a multiple of their mean
+//! deviation, but small enough to repair a lost segment before the retransmission timer expires.
 //!
 //! **State.** `avg` and `mdev`; the length of the hole of the last episode.
 //!
@@ -13,7 +14,7 @@
 //!   spurious (the length at the first delivery). The first x sets avg. Each later one moves mdev towards |avg - x|,
 //!   and then avg towards x.
 //! - 2: dupthresh is avg + lambda mdev, rounded up. It is at least 3, and at most each of: cwnd (kappa RTO / SRTT -
-//!   `round_trips`); one less than the window and limited transmit allow in flight; `max_dup_thresh`. The first limit
+//!   `round_trips`); two windows, the most duplicate ACKs that the window and limited transmit can cause; `max_dup_thresh`. The first limit
 //!   follows from the timer: an ACK for the retransmitted segment must arrive before it expires. The duplicate ACKs
 //!   take dupthresh / cwnd of an RTT, and the retransmission one RTT. The ACK before the lost segment restarted the
 //!   timer, so the round trip of that segment does not count.
@@ -26,8 +27,6 @@
 //! every second late segment is still retransmitted; and if RTO is less than 2.9 round trips, the threshold is 3. The
 //! factors of rule 3 are of that implementation, too. The limits are applied when the threshold is used. In-order
 //! arrivals never lower it.
-//!
-//! **Reproduces.** Survey Fig. 7 c, d.
 //!
 //! **Status.** Partial: the survey, the only source, names the average, the deviation, the limit by the timer and an
 //! exponential decrease at timeouts, but not the gains, the factor of the deviation, the terms of the limit or the factor
@@ -63,9 +62,6 @@ pub struct LeungMaConfig {
     /// The largest threshold, in segments.
     #[schemars(range(min = 3, max = 1000))]
     pub max_dup_thresh: Segments,
-    /// k of limited transmit: how many windows it may send beyond cwnd.
-    #[schemars(range(min = 0.0, max = 100.0))]
-    pub windows: f64,
 }
 
 impl Default for LeungMaConfig {
@@ -77,7 +73,6 @@ impl Default for LeungMaConfig {
             kappa: 1.0,
             round_trips: 1.0,
             max_dup_thresh: Segments(64),
-            windows: 1.0,
         }
     }
 }
@@ -153,15 +148,16 @@ impl LeungMa {
         rto_in_srtt.map_or(f64::INFINITY, bound)
     }
 
-    /// Rule 2: how many duplicate ACKs the window and limited transmit can cause.
-    fn window_bound(&self, cwnd: f64) -> f64 {
-        (cwnd + EPSILON).floor() + (self.config.windows * cwnd + EPSILON).floor() - 1.0
+    /// Rule 2: how many duplicate ACKs the window and limited transmit can cause. The lost segment causes none, but each
+    /// of the first two duplicate ACKs another one, and each further one half of another.
+    fn window_bound(cwnd: f64) -> f64 {
+        2.0 * (cwnd + EPSILON).floor()
     }
 
     /// Rule 2.
     fn threshold(&self, cwnd: f64, rto_in_srtt: Option<f64>) -> Segments {
         let largest = f64::from(self.config.max_dup_thresh.0);
-        let limits = self.timer_bound(cwnd, rto_in_srtt).min(self.window_bound(cwnd)).min(largest);
+        let limits = self.timer_bound(cwnd, rto_in_srtt).min(LeungMa::window_bound(cwnd)).min(largest);
         #[expect(clippy::cast_sign_loss, reason = "a float cast saturates: negative values become zero")]
         let limited = self.unbounded().min(limits) as u32;
         Segments(limited).max(MIN_DUP_THRESH)
@@ -279,7 +275,7 @@ mod tests {
             config: LeungMaConfig { max_dup_thresh: Segments(max_dup_thresh), ..LeungMaConfig::default() },
             ..with_lengths(90.0, 0.0)
         };
-        for (max_dup_thresh, cwnd, dup_thresh) in [(64, 50.0, 64), (500, 50.0, 90), (500, 40.0, 79), (10, 50.0, 10)] {
+        for (max_dup_thresh, cwnd, dup_thresh) in [(64, 50.0, 64), (500, 50.0, 90), (500, 40.0, 80), (10, 50.0, 10)] {
             assert_eq!(long(max_dup_thresh).threshold(cwnd, None), Segments(dup_thresh));
         }
     }
@@ -295,7 +291,7 @@ mod tests {
     #[test]
     fn the_window_bounds_the_threshold() {
         let policy = with_lengths(13.0, 3.0);
-        assert_eq!(policy.threshold(5.0, Some(10.0)), Segments(9));
+        assert_eq!(policy.threshold(5.0, Some(10.0)), Segments(10));
         assert_eq!(wide(&policy), 14);
     }
 }

@@ -13,8 +13,6 @@
 //! could never be reached. N is set before the connection opens. There is no upper limit: if the threshold exceeds what
 //! the window can reach, losses are repaired by the timer.
 //!
-//! **Reproduces.** Nothing: the survey gives no experiment with it.
-//!
 //! **Status.** Partial: the survey (§5.2.1) does not give the base of the logarithm or the factor. Both change the
 //! threshold.
 

@@ -117,13 +117,7 @@ const LEUNG_MA_PORT: Variant = Variant {
 };
 
 fn leung_ma_with(config: leung_ma::LeungMaConfig) -> Composition {
-    Composition {
-        spurious_detectors: vec![dsack_det::DsackConfig::default().into()],
-        spurious_response: SpuriousResponse::SlowStart {},
-        limited_transmit: limited_transmit::PerSackConfig { windows: config.windows }.into(),
-        dup_thresh: config.into(),
-        ..Composition::default()
-    }
+    Composition { dup_thresh: config.into(), ..repaired() }
 }
 
 const LPC_SENDER: Variant = Variant {
@@ -186,7 +180,6 @@ const RN: Variant = Variant {
     page: &pages::THRESHOLD_RN,
     compose: || Composition {
         dup_thresh: rn::NotifiedConfig::default().into(),
-        limited_transmit: limited_transmit::PerSackConfig { windows: 1.0 }.into(),
         header_support: vec![rn::DropNoticesConfig::default().into()],
         ..Composition::default()
     },
@@ -195,16 +188,15 @@ const RN: Variant = Variant {
 const RR_RCV: Variant = Variant {
     name: "rr-rcv",
     aliases: &[],
-    summary: "the receiver measures reordering and advises the sender's dupthresh",
+    summary: "the receiver measures reordering and advises the sender's dupthresh; dsack-r undoes what is left",
     source: "RR-TCP, ICSI TR-02-006, section 6",
     side: ChangedEnd::Both,
-    peer_needs: "SACK, the experimental option `dup-thresh`",
+    peer_needs: "SACK, DSACK, the experimental option `dup-thresh`",
     status: Status::Partial,
     page: &pages::THRESHOLD_RR_RECEIVER,
     compose: || Composition {
         dup_thresh: rr::receiver::AdvisedConfig::default().into(),
-        limited_transmit: limited_transmit::PerSackConfig { windows: 1.0 }.into(),
         header_support: vec![rr::receiver::AdviseDupThreshConfig::default().into()],
-        ..Composition::default()
+        ..rr_tcp::fa()
     },
 };

@@ -21,8 +21,7 @@
 //! begins at once; the RFC waits for an ACK without SACK. Nagle's algorithm need not be on, because segments are
 //! counted, not bytes. Without SACK the RFC does not apply, and the base is used.
 //!
-//! **Reproduces.** Nothing yet: the RFC has no figures. Under permanent reordering the window stays at the initial
-//! `FlightSizePrev`, as required by (T.4).
+//! **Limits.** Under permanent reordering the window stays at the initial `FlightSizePrev`, as required by (T.4).
 //!
 //! **Status.** Faithful.
 

@@ -19,12 +19,12 @@
 //! Sender: if the third duplicate ACK reports "reordered", `k` more with that report are required; a duplicate ACK
 //! without it causes a fast retransmit at once.
 //!
-//! **Departures.** The survey gives no field sizes, no encoding of the gaps and no k. The sender reserves room in each
+//! **Departures.** The survey gives no field sizes, no encoding of the gaps and no k. Limited transmit is that of RFC
+//! 3042: the survey gives none, and its Table 2 says that RN-TCP does not maintain ACK clocking. So a window of up to
+//! four segments cannot cause the six duplicate ACKs, and the timer repairs its losses. The sender reserves room in each
 //! segment, because packets cannot grow on their way; routers write nowhere else. A notice that arrives before its gap
 //! is kept. The range of a notice may include segments that were not dropped; if such a segment is late, it counts as
 //! dropped, which is the safe choice.
-//!
-//! **Reproduces.** Survey §7: RN-TCP performs worse than variants that adapt to the reordering they measure.
 //!
 //! **Status.** Partial: the survey (§5.2.5), the only source, does not give k, the number of further duplicate ACKs, which
 //! decides the result; nor the encoding, which does not change it.

@@ -23,9 +23,8 @@
 //! same. `before_timeout`, which is off, ends the wait one round trip before the retransmission timer expires. No source
 //! has that rule: with an RTO of less than two round trips it turns the wait off.
 //!
-//! **Reproduces.** The survey's order, with TCP-DCR above `dsack-r`, as long as segments are late by less than a round
-//! trip. If a drop-tail queue is full, rule 2 keeps it full. Retransmissions at the end of the wait add to it and are
-//! often dropped, and the timer has to repair the loss.
+//! **Limits.** If a drop-tail queue is full, rule 2 keeps it full. Retransmissions at the end of the wait add to it and
+//! are often dropped, and the timer has to repair the loss.
 //!
 //! **Status.** Partial: τ, its start and rule 2 are in the survey. It does not say what happens to the holes after the
 //! first (rules 3 and 4), nor how far rule 2 may exceed the window. Both matter: with several late segments in a window,

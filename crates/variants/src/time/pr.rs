@@ -30,9 +30,6 @@
 //! most the largest RTO of the connection; otherwise a peer that delays its ACKs could delay retransmissions
 //! without limit.
 //!
-//! **Reproduces.** The trend of the survey's Figs. 7 and 8: TCP-PR has the highest throughput of all, and its
-//! throughput does not depend on the spread of the delays.
-//!
 //! **Status.** Partial: the survey (§6.2.1) does not give α and β, which decide how late a loss is detected, what follows an
 //! extreme loss except slow start, or the initial `mxrtt`, which matter after many losses.
 

@@ -18,8 +18,6 @@
 //! candidates; that is the time of the most recently sent one, so the others are not visited. Undo is bounded, because the receiver may
 //! lie (`bounded`).
 //!
-//! **Reproduces.** Worked examples of the steps of RFC 8985.
-//!
 //! **Status.** Faithful.
 
 use crate::algorithm::Algorithm;

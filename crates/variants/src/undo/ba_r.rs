@@ -11,7 +11,7 @@
 //!
 //! **Departures.** None known; the rules are those given by RR-TCP and the survey (§5.1.3, §5.2.2).
 //!
-//! **Reproduces.** The base of `ba-inc`, `ba-avg`, `ba-ewma` and `ba-timedel`: it shows the effect of DSACK alone.
+//! **Use.** The base of `ba-inc`, `ba-avg`, `ba-ewma` and `ba-timedel`: it shows the effect of DSACK alone.
 //!
 //! **Status.** Faithful.
 

@@ -27,8 +27,6 @@
 //! after one SRTT of normal operation: the survey (§5.1.2) warns of congestion collapse if everything is reordered. A
 //! duplicate made by the network counts as reordered. Only ACKs without data carry the fields of rules 2 and 3.
 //!
-//! **Reproduces.** "TCP-DOOR" in the survey's Fig. 7, qualitatively.
-//!
 //! **Status.** Partial: the survey names t1 and t2 and gives no values, which decide how much is frozen and undone; nor
 //! the layout of the option, which does not matter. With timestamps, PAWS (RFC 7323 §5) drops an ACK
 //! that was overtaken by one of a later tick before rule 4 sees it; reports about data segments are not affected.

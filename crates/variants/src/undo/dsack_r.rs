@@ -8,8 +8,6 @@
 //! **Rules.** Detection is by DSACK (`dsack`). In response, cwnd and ssthresh become at least what they were before
 //! (the burst limit of the connection applies). dupthresh stays 3.
 //!
-//! **Reproduces.** RR-TCP Fig. 1 and the curve "DSACK-R" of Figs. 6 to 11.
-//!
 //! **Status.** Faithful.
 
 use crate::algorithms::SpuriousResponse;

@@ -8,8 +8,6 @@
 //! **Rules.** Detection is by DSACK (`dsack`). In response, ssthresh becomes at least the old cwnd; cwnd does not
 //! change. dupthresh stays 3.
 //!
-//! **Reproduces.** Survey Fig. 7 a, b ("DSACK TCP").
-//!
 //! **Status.** Faithful.
 
 use crate::algorithms::SpuriousResponse;

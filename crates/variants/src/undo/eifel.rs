@@ -27,8 +27,6 @@
 //! the ACK carries data), timestamps decide. RFC 4015 responds to spurious timeouts only; here its rules for the window
 //! also apply to spurious fast retransmits, those for the timer do not.
 //!
-//! **Reproduces.** "Eifel" of F-RTO §5 and of the survey's Fig. 7.
-//!
 //! **Status.** Faithful. An original that arrives within the tick of the timestamp clock in which its retransmission
 //! was sent is not recognized (RFC 3522 §3.2).
 

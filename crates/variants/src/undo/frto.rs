@@ -31,8 +31,6 @@
 //! `basic`. After a genuine timeout the new segments of step 2 count as in flight, so slow start from three segments
 //! retransmits fewer at first. The hard limit on data in flight also applies to the two new segments.
 //!
-//! **Reproduces.** F-RTO Figs. 2 to 4 and the curves "F-RTO" of its §5.
-//!
 //! **Status.** Faithful; `frto-2002+dsack` is partial: §6 proposes to revert "the congestion window state", and leaves
 //! open how far, and whether at once.
 

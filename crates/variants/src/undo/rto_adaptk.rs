@@ -12,8 +12,6 @@
 //!
 //! **Departures.** The paper gives only the idea; the steps, the limit and the 64 samples are our choice.
 //!
-//! **Reproduces.** Nothing: it is future work in the paper.
-//!
 //! **Status.** Partial: the paper only says, in one sentence, that K might adapt. It does not say by how much, up
 //! to where, or how K falls again; this decides how long a lost segment waits.
 

@@ -9,8 +9,6 @@
 //!
 //! **Rules.** When the threshold is reached, the sender waits for w; an ACK for the hole ends the wait. Nothing adapts.
 //!
-//! **Reproduces.** Nothing: the sources give no experiment with the wait at the sender.
-//!
 //! **Status.** Faithful to the outline in the thesis.
 
 use reknit_tcp::facts::Context;

@@ -20,8 +20,6 @@
 //!
 //! **Departures.** If SRTT becomes smaller, `delay` is kept, and only the wait is limited.
 //!
-//! **Reproduces.** RR-TCP Figs. 17 and 18; survey Fig. 7 e, f ("time-delayed fast retransmit").
-//!
 //! **Status.** Faithful to RR-TCP §3, which gives the step, the limit and what is measured.
 
 use reknit_tcp::facts::{AckFacts, Context, RecoveryEvent};

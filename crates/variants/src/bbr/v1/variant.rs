@@ -21,8 +21,6 @@
 //! minimum RTT is replaced even by a sample that a delayed ACK may have lengthened; Linux skips such samples. The other
 //! parts are those of `linux`, with a send buffer for three windows: loss detection, undo, F-RTO, timers and ACKs.
 //!
-//! **Reproduces.** Linux's `bbr`, live on random paths.
-//!
 //! **Status.** Faithful.
 
 use super::Bbr1Config;

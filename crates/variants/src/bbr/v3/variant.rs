@@ -20,10 +20,9 @@
 //! `bbr1`: loss detection, undo, F-RTO, timers and ACKs. They matter where packets are reordered, because a segment that
 //! is wrongly marked lost lowers the bounds.
 //!
-//! **Reproduces.** The test cases of the draft's appendix A. If the bandwidth falls to a tenth,
-//! by the draft's rules the estimate may never follow: ProbeRTT is due every five seconds, and if it begins before the
-//! round after a probe is over, that round counts as limited by the application, and the filter forgets nothing
-//! (§5.3.3.6).
+//! **Limits.** If the bandwidth falls to a tenth, by the draft's rules the estimate may never follow: ProbeRTT is due
+//! every five seconds, and if it begins before the round after a probe is over, that round counts as limited by the
+//! application, and the filter forgets nothing (§5.3.3.6).
 //!
 //! **Status.** Faithful.
 

@@ -18,9 +18,6 @@
 //! fewer, so 9); we add one. Events expire exactly, at each ACK, instead of by a coarse timer. Without SACK the
 //! threshold is 3.
 //!
-//! **Reproduces.** The shape of RR-TCP Figs. 4, 7 and 10; with `sampling = "rtx"` the order of -RTX and -MEAN in Fig.
-//! 4.
-//!
 //! **Status.** Faithful with a fixed ratio. With an adaptive one partial: the paper does not say how W is sampled, the
 //! limits of the ratio, nor when limited transmit is exhausted. The last one decides the ratio where the maximum window
 //! is full (Fig. 18).

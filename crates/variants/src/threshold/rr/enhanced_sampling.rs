@@ -14,8 +14,6 @@
 //! **Departures.** With timestamps it does nothing, because they distinguish the copies exactly. If the ACK before the
 //! DSACK was lost, the first time is unknown and there is no sample.
 //!
-//! **Reproduces.** RR-TCP Fig. 10 and Table 3, DSACK-TAES; Figs. 12 and 13, DSACK-FAES.
-//!
 //! **Status.** Faithful.
 
 use reknit_tcp::Config as Tcp;

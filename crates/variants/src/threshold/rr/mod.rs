@@ -7,6 +7,7 @@ pub(crate) mod costs;
 pub mod dup_thresh;
 pub mod enhanced_sampling;
 pub(crate) mod histogram;
+pub(crate) mod observed_ratio;
 pub(crate) mod order_statistic;
 pub(crate) mod ratio;
 pub mod receiver;

@@ -1,25 +1,34 @@
-//! # RR-TCP's histogram at the receiver
+//! # RR-TCP at the receiver
 //!
 //! Zhang, Karp, Floyd, Peterson: RR-TCP: A Reordering-Robust TCP with DSACK. ICSI TR-02-006, 2002, §6 (a proposal
 //! without an implementation).
 //!
-//! **What it changes.** Both ends. The receiver sees every arrival, so it measures how late segments are, keeps the
-//! histogram of RR-TCP, and advises the sender of a dupthresh that covers the fraction `fa` of the events.
+//! **What it changes.** Both ends. "The receiver measures reordering and keeps the relevant histogram, applies the
+//! dupthresh adjustment algorithms, and dynamically informs the sender of the dupthresh value it should use." The sender
+//! is `dsack-r` with limited transmit of one window, as for all variants of RR-TCP, and uses that value.
 //!
-//! **State.** Receiver: the histogram; the last advice, and how many ACKs ago it was sent. Sender: the last advice.
+//! **State.** Receiver: the histogram; the FA ratio, the segments that arrive per round trip, and the time of the last
+//! arrival; the last advice, and how many ACKs ago it was sent. Sender: the last advice.
 //!
 //! **Rules.**
 //! - 1: if a segment fills a gap and is not a retransmission, its lateness is the number of segments above it.
-//! - 2: dupthresh is one more than the length that the fraction `fa` of the events does not exceed, from 3 to
+//! - 2: dupthresh is one more than the length that the FA ratio of the events does not exceed, from 3 to
 //!   `max_dup_thresh`: 64, the value of Table 2.
 //! - 3: the advice is sent when it changes, and otherwise in every 32nd ACK.
 //! - 4: the sender uses the advice; after a timeout it uses 3 until the next advice.
+//! - 5: W, the steady window, is an average of the segments that arrive in a round trip.
+//! - 6: a segment that arrives again shows a false fast retransmit, and raises the ratio by `step`, at most once per
+//!   round trip. Its cost is W / 2: the DSACK for it leaves at once, so the window was reduced for one round trip.
+//! - 7: a pause between arrivals while there is a gap lowers the ratio by `step` times its cost, divided by that of a
+//!   false fast retransmit. The pause was a timeout if a retransmission ends it after more than two round trips;
+//!   otherwise limited transmit was exhausted, which counts only if it cost more than a false fast retransmit.
 //!
-//! **Departures.** All of this is our reading of one sentence of the paper. The receiver tells a
-//! retransmission by its timestamp, if there is one, and otherwise by the age of the gap.
+//! **Departures.** The quotation is all that the paper says about it; rules 3 to 7 are our reading. The costs are those
+//! of §4.3, computed from what a receiver can see: it knows neither cwnd nor the timer of the sender. The receiver tells
+//! a retransmission by its timestamp, if there is one, and otherwise by the age of the gap.
 //!
-//! **Status.** Partial: the paper has one sentence about it ("a receiver-side implementation"), and no rule, option or
-//! result. How often the advice is sent, and what the sender does without it, are our choice.
+//! **Status.** Partial: the paper gives no rule, option or result for it. How often the advice is sent, what the sender
+//! does without it, and how the receiver sees timeouts and idle periods are our choice.
 
 use reknit_tcp::experiment::{ExperimentalOption, Features};
 use reknit_tcp::facts::{AckFacts, Context, RecoveryEvent};
@@ -33,6 +42,7 @@ use crate::algorithm::Algorithm;
 use crate::base::arrivals::Arrivals;
 use crate::requirement::{Need, Requirement};
 use crate::threshold::rr::histogram::Histogram;
+use crate::threshold::rr::observed_ratio::ObservedRatio;
 
 /// The initial and smallest dupthresh (Table 2).
 const MIN: Segments = Segments(3);
@@ -41,9 +51,15 @@ const MIN: Segments = Segments(3);
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct AdviseDupThreshConfig {
-    /// fa, the fraction of events that dupthresh covers (§4.1.3: 0.9).
+    /// The FA ratio: the fraction of reordering events that stay below the threshold (§4.2). The initial value if
+    /// `adaptive`.
     #[schemars(range(min = 0.0, max = 1.0))]
     pub fa: f64,
+    /// Adapt the FA ratio to the cost of mistakes (§4.3).
+    pub adaptive: bool,
+    /// S, the increase of the FA ratio after a false fast retransmit (§4.3.4).
+    #[schemars(range(min = 0.0, max = 1.0))]
+    pub step: f64,
     /// How long an event is kept (§4.1.3: 80 s).
     pub event_life: Duration,
     /// The largest dupthresh that is advised, in segments (Table 2). The option has a byte for it.
@@ -56,7 +72,14 @@ pub struct AdviseDupThreshConfig {
 
 impl Default for AdviseDupThreshConfig {
     fn default() -> AdviseDupThreshConfig {
-        AdviseDupThreshConfig { fa: 0.9, event_life: Duration::from_secs(80), max_dup_thresh: Segments(64), repeat: 32 }
+        AdviseDupThreshConfig {
+            fa: 0.9,
+            adaptive: true,
+            step: 0.01,
+            event_life: Duration::from_secs(80),
+            max_dup_thresh: Segments(64),
+            repeat: 32,
+        }
     }
 }
 
@@ -68,6 +91,7 @@ impl Algorithm<dyn HeaderSupport> for AdviseDupThreshConfig {
     fn build(&self) -> Box<dyn HeaderSupport> {
         Box::new(Adviser {
             histogram: Histogram::new(self.event_life, self.max_dup_thresh),
+            ratio: ObservedRatio::new(self.fa, if self.adaptive { self.step } else { 0.0 }),
             config: self.clone(),
             arrivals: Arrivals::default(),
             dup_thresh: MIN,
@@ -81,6 +105,8 @@ impl Algorithm<dyn HeaderSupport> for AdviseDupThreshConfig {
 struct Adviser {
     config: AdviseDupThreshConfig,
     histogram: Histogram,
+    /// Rules 5 to 7.
+    ratio: ObservedRatio,
     arrivals: Arrivals,
     dup_thresh: Segments,
     /// The last advice; a sender without advice uses 3.
@@ -91,17 +117,15 @@ struct Adviser {
 
 impl Adviser {
     /// Rule 1.
-    fn lateness(&self, rx: &RxFacts<'_>) -> Option<Segments> {
+    fn lateness(rx: &RxFacts<'_>, is_retransmission: bool) -> Option<Segments> {
         let fills = rx.arrival != Arrival::Duplicate && rx.end < rx.highest;
         let above = rx.highest.since(rx.end).0.div_ceil(rx.rmss.0.max(1));
-        (fills && !self.arrivals.is_retransmission(rx)).then_some(Segments(above as u32))
+        (fills && !is_retransmission).then_some(Segments(above as u32))
     }
 
     /// Rule 2.
-    fn learn(&mut self, rx: &RxFacts<'_>, length: Segments) {
-        self.histogram.expire(rx.now);
-        self.histogram.insert(rx.now, length);
-        let longest = self.histogram.percentile(self.config.fa);
+    fn update_threshold(&mut self) {
+        let longest = self.histogram.percentile(self.ratio.fa());
         self.dup_thresh = longest.map_or(MIN, |l| (l + Segments(1)).min(self.config.max_dup_thresh).max(MIN));
     }
 }
@@ -112,14 +136,20 @@ impl HeaderSupport for Adviser {
     }
 
     fn on_data(&mut self, rx: &RxFacts<'_>) {
-        if rx.arrival == Arrival::InOrder {
-            return;
+        let is_retransmission = rx.arrival != Arrival::InOrder && self.arrivals.is_retransmission(rx);
+        let moved = self.ratio.on_data(rx, is_retransmission);
+        let lateness = Adviser::lateness(rx, is_retransmission);
+        if let Some(length) = lateness {
+            self.histogram.expire(rx.now);
+            self.histogram.insert(rx.now, length);
         }
-        if let Some(length) = self.lateness(rx) {
-            self.learn(rx, length);
+        if moved || lateness.is_some() {
+            self.update_threshold();
         }
-        self.arrivals.note(rx);
-        self.arrivals.forget_below(rx.rcv_nxt);
+        if rx.arrival != Arrival::InOrder {
+            self.arrivals.note(rx);
+            self.arrivals.forget_below(rx.rcv_nxt);
+        }
     }
 
     /// Rule 3.

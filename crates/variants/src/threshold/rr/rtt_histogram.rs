@@ -17,8 +17,6 @@
 //! paper has samples "for each packet"; that packets sent twice are sampled as in DSACK-ES is our reading, because its
 //! Table 1 builds DSACK-HG on DSACK-TA.
 //!
-//! **Reproduces.** RR-TCP Fig. 10 and Table 3, DSACK-HG.
-//!
 //! **Status.** Partial: the paper does not say how many samples are kept and for how long. With fewer, the 99.8th
 //! percentile is the largest RTT.
 

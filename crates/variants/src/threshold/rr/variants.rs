@@ -1,6 +1,6 @@
 //! # RR-TCP and its variants
 //!
-//! Zhang, Karp, Floyd, Peterson: RR-TCP: A Reordering-Robust TCP with DSACK. ICSI TR-02-006, 2002, Table 1.
+//! Zhang, Karp, Floyd, Peterson: RR-TCP: A Reordering-Robust TCP with DSACK. ICSI TR-02-006, 2002, §4 and Table 1.
 //!
 //! **What it changes.** `dsack-r` with a threshold that depends on measured reordering (`rr-tcp`), and with
 //! limited transmit of up to one window. Without it, a threshold above the window could never be reached (§2.3).
@@ -21,10 +21,10 @@
 //!
 //! **Departures.** Each algorithm has its own.
 //!
-//! **Reproduces.** The shape of RR-TCP Figs. 4, 7 and 10, and Table 3. The numbers of the paper require that the
-//! maximum window of the connection also limits limited transmit (`max_window_caps = "flight"`) and that one segment
-//! per round trip is timed (`rtt_samples = "per-round"`), which are the defaults; those of DSACK-TA in Figs. 7 and 10
-//! and in Table 3 also require that recovery retransmits every hole, as in ns-2 (`retransmit = "any-hole"`).
+//! **Choices.** The numbers of the paper require that the maximum window of the connection also limits limited transmit
+//! (`max_window_caps = "flight"`) and that one segment per round trip is timed (`rtt_samples = "per-round"`), which are
+//! the defaults; those of DSACK-TA in Figs. 7 and 10 and in Table 3 also require that recovery retransmits every hole, as
+//! in ns-2 (`retransmit = "any-hole"`).
 //!
 //! **Status.** Faithful with a fixed FA ratio, otherwise partial. The paper (§4.3) does not say how W is sampled, nor
 //! the limits of the ratio, which hardly matter; nor whether a full maximum window exhausts limited transmit. That
@@ -129,7 +129,8 @@ pub(crate) const TAES_RTX: Variant = Variant {
     ..TAES
 };
 
-fn fa() -> Composition {
+/// DSACK-FA.
+pub(crate) fn fa() -> Composition {
     Composition {
         dup_thresh: dup_thresh::RrTcpConfig { adaptive: false, ..dup_thresh::RrTcpConfig::default() }.into(),
         spurious_detectors: vec![dsack_det::DsackConfig::default().into()],
