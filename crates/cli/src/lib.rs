@@ -18,6 +18,7 @@ mod replay;
 mod scenario_args;
 mod schema;
 mod script;
+mod shaping;
 mod simulate;
 mod style;
 mod sweep;

@@ -129,12 +129,16 @@ fn thousands(value: f64) -> String {
     if value < 0.0 { format!("-{text}") } else { text }
 }
 
-/// `3.21 ± 0.05`; `3.21 or 7.48` if the runs fall into two groups; `3.21` if all runs are equal, or there is only one.
+/// `3.21 ± 0.05`; `3.21 or 7.48` if the runs fall into two groups; `0.90 … 7.48`, the smallest and the largest, if the
+/// interval would begin below zero; `3.21` if all runs are equal, or there is only one.
 pub(crate) fn estimate(estimate: &Estimate) -> String {
     if let Some([lower, upper]) = estimate.two_groups {
         return format!("{} or {}", number(lower.mean), number(upper.mean));
     }
     match estimate.ci95 {
+        Some(ci) if !estimate.is_constant() && is_too_wide(estimate, ci) => {
+            format!("{} … {}", number(estimate.min), number(estimate.max))
+        }
         Some(ci) if !estimate.is_constant() => {
             let decimals = match estimate.mean.abs() {
                 v if v >= 100.0 => 0,
@@ -150,6 +154,11 @@ pub(crate) fn estimate(estimate: &Estimate) -> String {
     }
 }
 
+/// True if the interval of values that are never negative would have negative ones.
+fn is_too_wide(estimate: &Estimate, ci: f64) -> bool {
+    estimate.min >= 0.0 && ci > estimate.mean
+}
+
 /// Explains, in the line below a table, the numbers that [`estimate`] has formatted. `seeds` is none if the runs were
 /// interrupted.
 pub(crate) fn legend(seeds: Option<usize>, estimates: &mut dyn Iterator<Item = &Estimate>) -> String {
@@ -162,6 +171,12 @@ pub(crate) fn legend(seeds: Option<usize>, estimates: &mut dyn Iterator<Item = &
         estimates.partition(|estimate| estimate.two_groups.is_some());
     if single.iter().any(|estimate| estimate.is_constant()) {
         text.push_str(" (none if all runs were equal)");
+    }
+    if single
+        .iter()
+        .any(|estimate| estimate.ci95.is_some_and(|ci| is_too_wide(estimate, ci) && !estimate.is_constant()))
+    {
+        text.push_str("; `a … b`: the smallest and the largest, where the runs differ too much for an interval");
     }
     if !grouped.is_empty() {
         text.push_str("; `a or b`: the runs fall into two groups with these means");
@@ -321,6 +336,11 @@ mod tests {
         assert_eq!(shown(&[9.5]), "9.50");
         assert_eq!(shown(&[3.5, 7.5, 3.5, 7.5]), "3.50 or 7.50");
         assert_eq!(shown(&[350.0, 356.0]), "353 ± 39");
+        assert_eq!(shown(&[15.6, 73.0]), "15.6 … 73.0");
+        assert_eq!(shown(&[0.0, 0.0, 1.0]), "0 … 1.00");
+        assert!(
+            legend(Some(2), &mut [Estimate::of([15.6, 73.0])].iter()).contains("`a … b`: the smallest and the largest")
+        );
         let all = [&[3.5, 7.5, 3.5, 7.5][..], &[9.5; 4]].map(|values| Estimate::of(values.iter().copied()));
         assert_eq!(
             legend(Some(4), &mut all.iter()),

@@ -3,8 +3,8 @@
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
 
-use reknit_compare::names;
 use reknit_compare::path_report::{self, PathReport};
+use reknit_compare::{Location, names};
 use reknit_path::{Direction, Profile, Train, TrainResult};
 use reknit_units::Duration;
 
@@ -21,7 +21,8 @@ RFC 4737.
 Examples:
   reknit paths
   reknit paths two-paths-50ms --plot two-paths.svg
-  reknit paths two-paths-50ms --set forward.paths.paths.1.delay=80ms"
+  reknit paths two-paths-50ms --set forward.paths.paths.1.delay=80ms
+  reknit paths two-paths-50ms --toml > my-path.toml"
 )]
 pub(crate) struct Args {
     /// Describe this path: a built-in one or a TOML file
@@ -38,6 +39,9 @@ pub(crate) struct Args {
     /// Print JSON: the list, or the report of each direction
     #[arg(long)]
     json: bool,
+    /// Print the path as a file, to be changed and used like any other
+    #[arg(long, requires = "name", conflicts_with_all = ["json", "plot"])]
+    toml: bool,
 }
 
 pub(crate) fn run(args: &Args) -> Result<(), Failure> {
@@ -46,6 +50,7 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     }
     let width = Screen::stdout().text_width();
     match &args.name {
+        Some(name) if args.toml => output::print(&toml(name, &args.set)?),
         Some(name) => {
             let profile = names::load_path(name, &args.set)?;
             if let Some(file) = &args.plot {
@@ -63,6 +68,19 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
         None if args.json => output::print_json(&path_report::list()?),
         None => output::print(&list_paths(width)?),
     }
+}
+
+/// The file of the path; if values are set, without its comments.
+fn toml(name: &str, set: &[String]) -> Result<String, Failure> {
+    names::load_path(name, set)?; // refuses what is wrong
+    if let (Some(text), []) = (reknit_path::builtin(name), set) {
+        return Ok(text.to_owned());
+    }
+    let mut table = Profile::table(name)?;
+    for assignment in set {
+        reknit_path::set(&mut table, assignment).map_err(|error| error.at(Location::argument("set")))?;
+    }
+    toml::to_string_pretty(&table).map_err(|error| Failure::Failed(error.to_string()))
 }
 
 fn list_paths(width: usize) -> Result<String, Failure> {

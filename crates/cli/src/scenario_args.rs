@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use reknit_compare::{GridFile, ScenarioOptions};
+use reknit_compare::{GridFile, ScenarioOptions, VariantSetting};
 use reknit_path::Phases;
 use reknit_sim::{Group, MAX_FLOWS, PathSource, Plan};
 use reknit_units::{Duration, Share};
@@ -19,8 +19,10 @@ pub(crate) struct ScenarioArgs {
     /// Drop each data packet with this probability, for example `1%` or `0.01`
     #[arg(long, value_name = "PROBABILITY", allow_hyphen_values = true)]
     loss: Option<Share>,
-    /// Set a value of the path or a TCP option: any key of a path file, such as `forward.bottleneck.rate="2 Mbit/s"`,
-    /// `forward.links.paths.1.delay=80ms` (the second path; lists count from 0) or `tcp.min_rto=200ms`; may be repeated
+    /// Set a value of the path, a TCP option or a parameter of the variants: any key of a path file, such as
+    /// `forward.bottleneck.rate="2 Mbit/s"`, `forward.links.paths.1.delay=80ms` (the second path; lists count from 0) or
+    /// `tcp.min_rto=200ms`, and `variant.` before a key of a variant file, such as
+    /// `variant.loss_detector.reo_wnd_divisor=4`; may be repeated
     #[arg(long = "set", value_name = "KEY=VALUE")]
     set: Vec<String>,
     /// Remove all reordering from the path
@@ -107,7 +109,10 @@ impl SimulationArgs {
         for assignment in set {
             let usage_error = || Failure::Usage(format!("--set {assignment}: expected KEY=VALUE"));
             let (key, value) = assignment.split_once('=').ok_or_else(usage_error)?;
-            set_key(&format!("set.{}", key.trim()), value.into())?;
+            match VariantSetting::parse(assignment) {
+                Some(_) => set_key(key.trim(), reknit_path::literal(value))?,
+                None => set_key(&format!("set.{}", key.trim()), value.into())?,
+            }
         }
         Ok(())
     }

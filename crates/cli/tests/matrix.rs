@@ -42,8 +42,17 @@ fn lossless_and_lossy_paths_are_reported_separately() {
         for share in ["of_in_order", "of_oracle"] {
             let value = |key: &str| shares[share][key].as_f64().unwrap();
             assert!(0.0 < value("min") && value("min") <= value("median"), "{shares}");
+            assert!(value("ci95") > 0.0, "{shares}");
         }
     }
+    let [pair] = &lossless["differences"].as_array().unwrap()[..] else { panic!("{lossless}") };
+    assert_eq!((&pair["variant"], &pair["than"]), (&"pr".into(), &"sack".into()));
+    let mean = |variant: &str| {
+        let summary = lossless["summary"].as_array().unwrap();
+        summary.iter().find(|shares| shares["variant"] == variant).unwrap()["of_in_order"]["mean"].as_f64().unwrap()
+    };
+    assert!((pair["mean"].as_f64().unwrap() - (mean("pr") - mean("sack"))).abs() < 1e-9, "{pair}");
+    assert!(table.contains("minus sack") && table.contains("better, worse"), "{table}");
 }
 
 #[test]

@@ -31,12 +31,14 @@ pub struct CompareOptions {
 impl CompareOptions {
     fn variants(&self, setup: &Setup) -> Result<Vec<NamedVariant>, Error> {
         let plan = &self.scenario.plan;
-        if !self.variants.is_empty() || plan.variants.is_empty() {
+        let chosen = if !self.variants.is_empty() || plan.variants.is_empty() {
             let refuse = |error: KeyError| error.at(Location::argument("variants"));
-            return named_variant::choose(refuse, &self.variants, &setup.customs, setup.of_files());
-        }
-        let refuse = |error: KeyError| error.inside("variants").at(&plan.location);
-        named_variant::choose(refuse, &plan.variants, &setup.customs, setup.of_files())
+            named_variant::choose(refuse, &self.variants, &setup.customs, setup.of_files())
+        } else {
+            let refuse = |error: KeyError| error.inside("variants").at(&plan.location);
+            named_variant::choose(refuse, &plan.variants, &setup.customs, setup.of_files())
+        };
+        chosen?.into_iter().map(|variant| setup.with_settings(variant)).collect()
     }
 }
 

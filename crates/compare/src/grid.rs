@@ -11,10 +11,13 @@ use serde::Deserialize;
 use toml::{Spanned, Table, Value};
 
 use crate::point::Point;
+use crate::variant_setting::{self, VariantSetting};
 use crate::{Error, ScenarioOptions, named_variant, names};
 
 /// The most points of a grid.
 const MAX_POINTS: usize = 1_000_000;
+/// Where the parameters of variants are kept until the variant of a point is known; no key of a scenario.
+const SETTINGS: &str = "variant.";
 /// The keys of a scenario that can vary.
 const KEYS: [&str; 7] = ["variant", "path", "duration", "loss", "in_order", "phases", "flows"];
 
@@ -189,8 +192,13 @@ fn sorted(axes: Table, text: &str) -> Vec<(String, Value)> {
 
 fn flat(key: String, value: Value) -> Vec<(String, Value)> {
     let is_of_path = ["forward", "reverse", "tcp", "set"].contains(&key.split('.').next().unwrap_or_default());
+    // A parameter of a variant may be written without quotes, too: `variant.SEAM.PARAMETER`.
+    let has_parameters = |table: &Table| match key.split_once('.') {
+        None => key == "variant" && variant_setting::has_parameters(table),
+        Some((first, seam)) => first == "variant" && !seam.contains('.'),
+    };
     match value {
-        Value::Table(table) if is_of_path => {
+        Value::Table(table) if is_of_path || has_parameters(&table) => {
             table.into_iter().flat_map(|(more, value)| flat(format!("{key}.{more}"), value)).collect()
         }
         other => vec![(key, other)],
@@ -289,6 +297,11 @@ fn insert(table: &mut Table, key: &str, value: Value) -> Result<(), String> {
         set.insert(key.to_owned(), value);
         return Ok(());
     }
+    if key.starts_with(SETTINGS) {
+        let settings = table.entry(SETTINGS).or_insert_with(|| Value::Table(Table::new()));
+        settings.as_table_mut().ok_or("write it as an axis")?.insert(key.to_owned(), value);
+        return Ok(());
+    }
     match key.split('.').collect::<Vec<_>>()[..] {
         [key @ ("variant" | "path" | "duration" | "loss" | "in_order" | "phases" | "flows")] => {
             table.insert(key.to_owned(), value);
@@ -302,8 +315,8 @@ fn insert(table: &mut Table, key: &str, value: Value) -> Result<(), String> {
         _ => {
             let near = reknit_config::did_you_mean(key, KEYS.into_iter());
             Err(format!(
-                "unknown key{near}{} {}, parts of flows such as flows.0.count, and keys of the path such as \
-                 forward.bottleneck.rate, tcp.min_rto or drop_notices",
+                "unknown key{near}{} {}, parts of flows such as flows.0.count, parameters of variants such as \
+                 variant.dup_thresh.fa, and keys of the path such as forward.bottleneck.rate, tcp.min_rto or drop_notices",
                 if near.is_empty() { "; these can vary:" } else { " These can vary:" },
                 KEYS.join(", ")
             ))
@@ -342,6 +355,18 @@ fn resolve(location: &str, mut table: Table, variant_files: &[PathBuf]) -> Resul
     let variant = table
         .remove("variant")
         .ok_or_else(|| wrong(location, "", "`variants` is missing; list the variants, or add an axis `variant`"))?;
+    let settings: Vec<VariantSetting> = match table.remove(SETTINGS) {
+        Some(Value::Table(set)) => {
+            set.into_iter().filter_map(|(key, value)| VariantSetting::new(&key, value)).collect()
+        }
+        _ => Vec::new(),
+    };
+    let variant = if settings.is_empty() {
+        variant
+    } else {
+        let customs = named_variant::load(variant_files)?;
+        Value::Table(variant_setting::apply(&variant, &settings, &customs).map_err(|error| error.at(location))?)
+    };
     // The plan extracts variants that are given as tables, and leaves their names.
     table.insert("variants".to_owned(), Value::Array(vec![variant]));
     let mut flows = table.get("flows").cloned();
@@ -427,6 +452,22 @@ mod tests {
         };
         assert_eq!(own(1), own(1));
         assert_ne!(own(1), own(2));
+    }
+
+    #[test]
+    fn a_parameter_of_a_variant_is_an_axis() {
+        let text = "path = \"clean\"\nseeds = 1\nvariants = [\"rack\", { name = \"own\", base = \"rack\" }]\n[axes]\n\
+                    variant.loss_detector.reo_wnd_divisor = [1, 4, 16]\n";
+        let grid = grid(text).unwrap();
+        let axes: Vec<(&str, usize)> = grid.axes.iter().map(|axis| (axis.key.as_str(), axis.values.len())).collect();
+        assert_eq!(axes, [("variant", 2), ("variant.loss_detector.reo_wnd_divisor", 3)]);
+        let texts: Vec<String> = grid.points.iter().map(Point::text).collect();
+        for (point, name) in texts.iter().zip(["rack", "own"].into_iter().flat_map(|name| [name; 3])) {
+            assert!(point.contains(&format!("\"variant\":\"{name}+reo_wnd_divisor-")), "{point}");
+        }
+        assert_eq!(texts.iter().collect::<BTreeSet<_>>().len(), 6);
+        let wrong = super::tests::grid(&text.replace("reo_wnd_divisor", "reo_wnd")).unwrap_err().to_string();
+        assert!(wrong.contains("variant: loss_detector.reo_wnd: `rack` has no such parameter"), "{wrong}");
     }
 
     #[test]

@@ -28,6 +28,7 @@ mod simulate;
 mod statistics;
 mod store;
 mod trace;
+mod variant_setting;
 
 pub use reknit_config::{InputError, KeyError, Location};
 
@@ -35,8 +36,8 @@ pub use attacks::{Attack, AttackOptions, AttackReport, attack, runs as attack_ru
 pub use experiment::{CompareOptions, Comparison, Job, PreparedComparison, Row, SeveralPaths};
 pub use grid::{Axis, Grid, GridFile};
 pub use matrix::{
-    Matrix, MatrixJob, MatrixOptions, MatrixPath, MatrixReport, MatrixRun, MatrixStore, PathReferences, Shares,
-    SummaryStats,
+    Difference, Matrix, MatrixJob, MatrixOptions, MatrixPath, MatrixReport, MatrixRun, MatrixStore, PathReferences,
+    Shares, SummaryStats,
 };
 pub use measured::{OverTime, RunMeasurements};
 pub use named_variant::NamedVariant;
@@ -52,6 +53,7 @@ pub use simulate::{Series, ShownColumns, SimulateOptions, Trajectory, simulate};
 pub use statistics::{Estimate, Mode};
 pub use store::Store;
 pub use trace::{PacketTrace, Packets, trace};
+pub use variant_setting::VariantSetting;
 
 /// What made a result: the version, the commit and a digest of the sources that it depends on.
 pub const VERSION: &str = env!("REKNIT_VERSION");

@@ -111,7 +111,7 @@ pub fn find(name: &str, customs: &[Custom]) -> Result<NamedVariant, KeyError> {
 
 /// The error for a kernel's TCP in a simulation.
 fn kernel(name: &str) -> Option<String> {
-    const CONGESTION_CONTROLS: [&str; 6] = ["cubic", "bbr", "dctcp", "htcp", "vegas", "westwood"];
+    const CONGESTION_CONTROLS: [&str; 4] = ["dctcp", "htcp", "vegas", "westwood"];
     let wanted = name.trim().strip_prefix("kernel:").or_else(|| {
         let name = name.trim();
         CONGESTION_CONTROLS.contains(&name).then_some(name)

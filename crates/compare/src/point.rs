@@ -139,9 +139,12 @@ fn own_variants(setup: &Setup, compared: &str) -> BTreeMap<String, Table> {
 fn files(setup: &Setup) -> Result<BTreeMap<String, String>, Error> {
     let mut found = BTreeMap::new();
     for named in setup.profile.forward.iter().chain(&setup.profile.reverse) {
-        if let Spec::Recorded(recorded) = &named.spec
-            && let Some(file) = &recorded.file
-        {
+        let file = match &named.spec {
+            Spec::Recorded(recorded) => recorded.file.as_ref(),
+            Spec::RateTrace(trace) => trace.file.as_ref(),
+            _ => None,
+        };
+        if let Some(file) = file {
             let file = file.display().to_string();
             found.insert(file.clone(), digest_of(&file)?);
         }

@@ -11,6 +11,7 @@ use reknit_units::{Bytes, Duration, Share};
 use reknit_variants::Custom;
 use toml::Table;
 
+use crate::variant_setting::{self, VariantSetting};
 use crate::{Error, NamedVariant, named_variant};
 
 /// A plan and the options that override it.
@@ -20,7 +21,7 @@ pub struct ScenarioOptions {
     pub plan: Plan,
     /// The path, instead of the plan's.
     pub path: Option<PathSource>,
-    /// Values of the path and TCP options to change, each as `KEY=VALUE`.
+    /// Values of the path, TCP options and parameters of variants to change, each as `KEY=VALUE`.
     pub set: Vec<String>,
     /// Each data packet is lost with this probability.
     pub loss: Option<Share>,
@@ -47,6 +48,7 @@ pub(crate) struct Setup {
     pub(crate) duration: Duration,
     flows: FlowSetup,
     pub(crate) tcp: reknit_tcp::Config,
+    settings: Vec<VariantSetting>,
 }
 
 impl ScenarioOptions {
@@ -98,7 +100,8 @@ impl ScenarioOptions {
         }
         let find = |name: &str| Ok(named_variant::find(name, &customs)?.composition);
         let flows = plan.flow_setup(&profile, find)?;
-        Ok(Setup { plan, profile: Arc::new(profile), customs, files, duration, flows, tcp })
+        let settings = self.set.iter().filter_map(|assignment| VariantSetting::parse(assignment)).collect();
+        Ok(Setup { plan, profile: Arc::new(profile), customs, files, duration, flows, tcp, settings })
     }
 
     /// The plan with the options applied.
@@ -107,7 +110,8 @@ impl ScenarioOptions {
         if let Some(path) = &self.path {
             plan.path = Some(path.clone());
         }
-        plan.set_by_argument.extend(self.set.iter().cloned());
+        let is_of_path = |assignment: &&String| VariantSetting::parse(assignment).is_none();
+        plan.set_by_argument.extend(self.set.iter().filter(is_of_path).cloned());
         plan.loss = self.loss.or(plan.loss);
         plan.in_order = self.in_order.unwrap_or(plan.in_order);
         plan.phases = self.phases.unwrap_or(plan.phases);
@@ -145,6 +149,15 @@ impl Setup {
     /// Variants of files are compared even if they are not named.
     pub(crate) fn of_files(&self) -> &[Custom] {
         &self.customs[..self.files]
+    }
+
+    /// The variant with the parameters that are set.
+    pub(crate) fn with_settings(&self, variant: NamedVariant) -> Result<NamedVariant, Error> {
+        if self.settings.is_empty() {
+            return Ok(variant);
+        }
+        let changed = variant_setting::changed(&variant.name, &self.settings, &self.customs)?;
+        Ok(NamedVariant::custom(&changed))
     }
 
     /// The same without reordering.

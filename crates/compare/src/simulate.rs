@@ -139,7 +139,7 @@ impl SimulateOptions {
     pub(crate) fn look_up(&self) -> Result<(Setup, NamedVariant), Error> {
         let setup = self.scenario.look_up()?;
         let variant = named_variant::find(&self.variant, &setup.customs);
-        let variant = variant.map_err(|error| error.at(Location::argument("variant")))?;
+        let variant = setup.with_settings(variant.map_err(|error| error.at(Location::argument("variant")))?)?;
         if let Some(interval) = self.sample_every.filter(|interval| interval.is_zero()) {
             return Err(InputError::of_argument("sample_every", interval, "must be more than 0").into());
         }

@@ -11,6 +11,7 @@ use reknit_sim::{MAX_SEEDS, PathSource, Role, RunResult, run_unless};
 
 use crate::capture::{self, CaptureTracer};
 use crate::scenario_args::SimulationArgs;
+use crate::shaping::ShapingArgs;
 use crate::{Failure, help, input, output};
 
 /// Compare variants on a path, in simulation
@@ -25,13 +26,17 @@ Examples:
   reknit compare --path two-paths-50ms --variants sack,rack
   reknit compare --path 'two-paths-*,rr-tcp' --variants sack,linux,reknit
   reknit compare --path rr-tcp --variants 'family:undo,rr-*' --duration 200s --csv
-  reknit compare --path lossy --loss 2% --set forward.link.rate='2 Mbit/s' --seeds 10 --json"
+  reknit compare --path lossy --loss 2% --set forward.link.rate='2 Mbit/s' --seeds 10 --json
+  reknit compare --rate '20 Mbit/s' --delay 20ms --netem 'delay 10ms 5ms' --variants sack,reknit"
 )]
 pub(crate) struct Args {
     /// Use these paths, separated by commas: built-in ones (`reknit paths` lists them) or TOML files; `*` and `?` are
     /// wildcards
-    #[arg(long, value_name = "NAME|FILE.toml", value_delimiter = ',', required_unless_present = "scenario")]
+    #[arg(long, value_name = "NAME|FILE.toml", value_delimiter = ',',
+          required_unless_present_any = ["scenario", "delay", "rate", "netem"])]
     path: Vec<String>,
+    #[command(flatten)]
+    shaping: ShapingArgs,
     /// Read the flows on the path and what they send from a TOML file (docs/reference/scenarios.md); options override the file
     #[arg(long, value_name = "FILE.toml")]
     scenario: Option<PathBuf>,
@@ -59,7 +64,7 @@ pub(crate) struct Args {
     /// Capture the packets at this end
     #[arg(long, value_enum, value_name = "END", default_value_t = Side::Sender)]
     pcap_side: Side,
-    /// Hide the progress bar
+    /// Hide the progress bar and notes
     #[arg(long)]
     quiet: bool,
 }
@@ -90,7 +95,7 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
         comparisons.push(comparison);
     }
     bar.finish_and_clear();
-    for row in comparisons.iter().flat_map(|comparison| &comparison.variants) {
+    for row in comparisons.iter().flat_map(|comparison| &comparison.variants).filter(|_| !args.quiet) {
         output::warn_fallbacks(&row.variant, &row.fell_back);
     }
     show::show(args, &comparisons, started)
@@ -98,13 +103,14 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
 
 /// One experiment for each path. All names are resolved before the first run.
 fn experiments(args: &Args) -> Result<Vec<PreparedComparison>, Failure> {
-    let options = CompareOptions {
-        scenario: args.simulation.options(args.scenario.as_deref())?,
-        variants: args.variants.clone(),
-        seeds: args.seeds,
-        oracle: !args.no_oracle,
-    };
-    let paths = names::expand_paths(&args.path)?.into_iter().map(PathSource::Given).collect();
+    let mut scenario = args.simulation.options(args.scenario.as_deref())?;
+    scenario.set.extend(args.shaping.set(&["forward"])?);
+    let options =
+        CompareOptions { scenario, variants: args.variants.clone(), seeds: args.seeds, oracle: !args.no_oracle };
+    let mut paths: Vec<PathSource> = names::expand_paths(&args.path)?.into_iter().map(PathSource::Given).collect();
+    if paths.is_empty() && args.scenario.is_none() {
+        paths.push(PathSource::GivenInline(args.shaping.path()));
+    }
     let experiments = PreparedComparison::on_paths(&options, paths)?;
     for warning in PreparedComparison::all_warnings(&experiments) {
         output::note(format_args!("warning: {warning}"));

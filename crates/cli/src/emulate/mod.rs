@@ -9,9 +9,11 @@ use clap::ValueEnum;
 use reknit_compare::names;
 use reknit_config::file_error;
 use reknit_host::emulate::{self, EmulateError, Listener, Reading, Report, Spec, Stages, Uplink};
-use reknit_path::Direction;
-use reknit_units::Duration;
+use reknit_path::{Direction, Profile};
+use reknit_units::{Duration, Share};
+use toml::Table;
 
+use crate::shaping::{self, ShapingArgs};
 use crate::{Failure, input, output};
 
 /// How often `--meter` prints a line.
@@ -28,12 +30,14 @@ nest: the paths are then in series. docs/guide/emulate.md explains what runs wit
 Examples:
   reknit emulate --down two-paths-50ms -- curl -O https://example.org/file
   reknit emulate --path lossy --server 'iperf3 -s' -- iperf3 -c server
-  reknit emulate --up ./dsl.toml --down leo --pcap inside.pcapng"
+  reknit emulate --up ./dsl.toml --down leo --pcap inside.pcapng
+  reknit emulate --rate '10 Mbit/s' --delay 20ms --netem 'delay 10ms 5ms' -- curl -O https://example.org/file"
 )]
 pub(crate) struct Args {
     /// Send what the command sends over the forward direction of this path (a built-in one or a TOML file), and what it
     /// receives over the reverse direction
-    #[arg(long, value_name = "NAME|FILE.toml", conflicts_with_all = ["up", "down"], required_unless_present_any = ["up", "down"])]
+    #[arg(long, value_name = "NAME|FILE.toml", conflicts_with_all = ["up", "down"],
+          required_unless_present_any = ["up", "down", "delay", "rate", "loss", "netem"])]
     path: Option<String>,
     /// Send what the command sends over the forward direction of this path. Without --down, the same as --path
     #[arg(long, value_name = "NAME|FILE.toml")]
@@ -45,6 +49,14 @@ pub(crate) struct Args {
     /// Change one value of the path, for example `forward.bottleneck.rate="2 Mbit/s"`; may be repeated
     #[arg(long, value_name = "KEY=VALUE")]
     set: Vec<String>,
+    #[command(flatten)]
+    shaping: ShapingArgs,
+    /// Lose packets in both directions with this probability, for example `1%` or `0.01`
+    #[arg(long, value_name = "PROBABILITY", allow_hyphen_values = true)]
+    loss: Option<Share>,
+    /// Remove all reordering from the path
+    #[arg(long)]
+    in_order: bool,
     /// Seed of the path's random decisions
     #[arg(long, value_name = "N", default_value = "1", value_parser = input::seed, allow_negative_numbers = true)]
     seed: u64,
@@ -116,7 +128,11 @@ pub(crate) fn run(args: &Args) -> Result<u8, Failure> {
                 output::note(format_args!("reknit: {}", show::ready(&label, ready)));
             }
         },
-        note: &mut |note| output::note(format_args!("note: {note}")),
+        note: &mut |note| {
+            if !args.quiet {
+                output::note(format_args!("note: {note}"));
+            }
+        },
         meter: if args.meter { Some((METER, &mut tell)) } else { None },
     };
     let report = match emulate::run(&spec, listener) {
@@ -139,8 +155,12 @@ pub(crate) fn run(args: &Args) -> Result<u8, Failure> {
 
 /// What the path is called, and its two directions.
 fn stages(args: &Args) -> Result<(String, Stages, Stages), Failure> {
-    let load = |name: &String| names::load_path(name, &args.set);
-    let pick = |profile: &reknit_path::Profile, direction| Stages { profile: profile.clone(), direction };
+    let both = ["forward", "reverse"];
+    let mut set = [args.set.clone(), args.shaping.set(&both)?].concat();
+    set.extend(args.loss.iter().flat_map(|loss| both.map(|way| shaping::loss(way, *loss))));
+    let in_order = |profile: Profile| if args.in_order { profile.in_order() } else { profile };
+    let load = |name: &String| names::load_path(name, &set).map(in_order);
+    let pick = |profile: &Profile, direction| Stages { profile: profile.clone(), direction };
     match (args.path.as_ref().or(args.up.as_ref()), &args.down) {
         (Some(up), Some(down)) => {
             if !args.set.is_empty() {
@@ -158,8 +178,18 @@ fn stages(args: &Args) -> Result<(String, Stages, Stages), Failure> {
             let profile = load(name)?;
             Ok((format!("down {name}"), pick(&profile, Direction::Reverse), pick(&profile, Direction::Forward)))
         }
-        (None, None) => Err(Failure::Usage("--path is missing; `reknit paths` lists the built-in ones".to_owned())),
+        (None, None) => {
+            let profile = in_order(Profile::from_table_with("path", Table::new(), &set)?);
+            let label = both_described(&profile);
+            Ok((label, pick(&profile, Direction::Forward), pick(&profile, Direction::Reverse)))
+        }
     }
+}
+
+/// The stages of a path that has no name.
+fn both_described(profile: &Profile) -> String {
+    let stages: Vec<String> = profile.forward.iter().map(|named| named.spec.to_string()).collect();
+    stages.join("; ")
 }
 
 /// Refuses options that cannot work before anything is set up.

@@ -1,6 +1,6 @@
 //! Prints a matrix as text, as JSON or as CSV.
 
-use reknit_compare::{MatrixReport, MatrixRun, Shares, SummaryStats};
+use reknit_compare::{Difference, MatrixReport, MatrixRun, Shares, SummaryStats};
 
 use super::Args;
 use crate::table::{self, Align, Column, Screen};
@@ -29,12 +29,15 @@ fn render_text(report: &MatrixReport) -> String {
         let paths = report.paths.iter().filter(|path| path.lossy == lossy).count();
         let sort = if lossy { "with loss" } else { "without loss" };
         let paths = output::how_many(paths as u64, "path");
-        text = text + &format!("{paths} {sort}\n") + &table::render(&columns(&rows), screen) + "\n";
+        text =
+            text + &format!("{paths} {sort}\n") + &table::render(&columns(&rows, &report.differences), screen) + "\n";
     }
     let foot = format!(
         "Goodput relative to `sack` without reordering (of in-order), and to the oracle whose window grows in the same \
-         way (of oracle): mean, median and minimum over the paths; each path counts with the mean of its runs. {} of {} s \
-         per variant and path. reknit {}. --csv and --json print all runs.",
+         way (of oracle): mean with its 95 % interval, median and minimum over the paths; each path counts with the mean of \
+         its runs. The differences, in percentage points, pair the paths: with their 95 % interval, and on how many paths \
+         the variant is better and worse. {} of {} s per variant and path. reknit {}. --json has the differences of all \
+         pairs; --csv and --json print all runs.",
         output::how_many(u64::from(report.seeds), "run"),
         output::count(report.duration_s),
         report.reknit
@@ -52,7 +55,7 @@ fn render_text(report: &MatrixReport) -> String {
     text
 }
 
-fn columns(rows: &[&Shares]) -> Vec<Column> {
+fn columns(rows: &[&Shares], differences: &[Difference]) -> Vec<Column> {
     let mut columns = vec![Column::of("variant", 0, Align::Left, rows, |row| row.variant.clone())];
     if rows.iter().any(|row| row.live) {
         let how = |row: &&Shares| if row.live { "live" } else { "simulated" }.to_owned();
@@ -60,9 +63,31 @@ fn columns(rows: &[&Shares]) -> Vec<Column> {
     }
     columns.extend(spread(rows, ["of in-order", "median", "min"], 0, |row| row.of_in_order));
     if rows.iter().any(|row| row.of_oracle.is_some()) {
-        columns.extend(spread(rows, ["of oracle", "median", "min"], 1, |row| row.of_oracle));
+        columns.extend(spread(rows, ["of oracle", "median", "min"], 2, |row| row.of_oracle));
+    }
+    // All are compared with the first.
+    if let [first, _, ..] = rows {
+        let found = |row: &&Shares| {
+            let is_this = |difference: &&Difference| {
+                let Difference { variant, than, live, lossy, .. } = difference;
+                (variant, than, *live, *lossy) == (&row.variant, &first.variant, row.live, row.lossy)
+            };
+            differences.iter().find(is_this)
+        };
+        let than = format!("minus {}", first.variant);
+        columns.push(Column::of(than, 0, Align::Right, rows, |row| found(row).map_or("-".to_owned(), points)));
+        let counts = |row: &&Shares| {
+            found(row).map_or("-".to_owned(), |difference| format!("{}, {}", difference.better, difference.worse))
+        };
+        columns.push(Column::of("better, worse", 1, Align::Right, rows, counts));
     }
     columns
+}
+
+/// `+12 ± 5`, in percentage points.
+fn points(difference: &Difference) -> String {
+    let interval = difference.ci95.map_or(String::new(), |ci| format!(" ± {:.1}", 100.0 * ci));
+    format!("{:+.1}{interval}", 100.0 * difference.mean)
 }
 
 fn spread(
@@ -71,12 +96,18 @@ fn spread(
     rank: u8,
     of: impl Fn(&Shares) -> Option<SummaryStats>,
 ) -> [Column; 3] {
-    let values: [fn(SummaryStats) -> f64; 3] = [|s| s.mean, |s| s.median, |s| s.min];
-    let column = |title: &'static str, value: fn(SummaryStats) -> f64| {
-        let cell = |row: &&Shares| of(row).map_or("-".to_owned(), |s| output::per_cent(value(s)));
-        Column::of(title, rank, Align::Right, rows, cell)
+    let column = |title: &'static str, value: fn(SummaryStats) -> String| {
+        Column::of(title, rank, Align::Right, rows, |row| of(row).map_or("-".to_owned(), value))
     };
-    [column(titles[0], values[0]), column(titles[1], values[1]), column(titles[2], values[2])]
+    let mean = |s: SummaryStats| {
+        let interval = s.ci95.map_or(String::new(), |ci| format!(" ± {:.0}", 100.0 * ci));
+        output::per_cent(s.mean).replace(" %", &format!("{interval} %"))
+    };
+    [
+        column(titles[0], mean),
+        column(titles[1], |s| output::per_cent(s.median)),
+        column(titles[2], |s| output::per_cent(s.min)),
+    ]
 }
 
 fn csv(report: &MatrixReport) -> String {

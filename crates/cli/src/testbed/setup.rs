@@ -1,7 +1,7 @@
 //! What all transfers of a run share: path, TCP options, payload, duration and senders, from the scenario file and the options that
 //! override it.
 
-use reknit_compare::{KeyError, ScenarioOptions, named_variant};
+use reknit_compare::{KeyError, ScenarioOptions, VariantSetting, named_variant};
 use reknit_host::testbed::Payload;
 use reknit_path::Profile;
 use reknit_sim::{Plan, Workload, tcp_config};
@@ -27,6 +27,10 @@ pub(super) struct TransferSetup {
 impl TransferSetup {
     pub(super) fn new(args: &Args) -> Result<TransferSetup, Failure> {
         let options = args.scenario.options(args.source.scenario.as_deref())?;
+        if let Some(setting) = options.set.iter().find(|set| VariantSetting::parse(set).is_some()) {
+            let message = "parameters of variants are set in simulation only; use --variant-file";
+            return Err(Failure::Usage(format!("--set {setting}: {message}")));
+        }
         let options = ScenarioOptions { path: args.source.path(), ..options };
         let plan = &options.plan;
         let mut profile = options.profile()?;

@@ -13,7 +13,7 @@ use reknit_units::Duration;
 use toml::Table;
 
 pub use self::store::MatrixStore;
-pub use self::summary::{MatrixReport, MatrixRun, PathReferences, Shares, SummaryStats};
+pub use self::summary::{Difference, MatrixReport, MatrixRun, PathReferences, Shares, SummaryStats};
 use crate::references::{GrowthModel, References, RunKind};
 use crate::run_summary::goodput_mbit_s;
 use crate::setup::Setup;

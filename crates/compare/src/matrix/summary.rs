@@ -4,6 +4,7 @@ use reknit_units::Duration;
 use serde::{Deserialize, Serialize};
 
 use super::Matrix;
+use crate::Estimate;
 use crate::references::{GrowthModel, RunKind, share};
 
 /// The complete report.
@@ -23,6 +24,8 @@ pub struct MatrixReport {
     pub paths: Vec<PathReferences>,
     /// The spread of each variant's shares: simulated runs first, and lossless paths before lossy ones.
     pub summary: Vec<Shares>,
+    /// Each variant compared with each one that was named before it, path by path.
+    pub differences: Vec<Difference>,
     /// All runs.
     pub runs: Vec<MatrixRun>,
 }
@@ -97,11 +100,40 @@ pub struct Shares {
     pub of_oracle: Option<SummaryStats>,
 }
 
+/// How much better a variant is than another one over lossless or lossy paths: the difference of their `of_in_order` on
+/// each path, of which each counts once.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct Difference {
+    /// The variant, or a kernel.
+    pub variant: String,
+    /// The one that it is compared with.
+    pub than: String,
+    /// True for runs in real time.
+    pub live: bool,
+    /// True for paths that lose packets.
+    pub lossy: bool,
+    /// The number of paths.
+    pub paths: usize,
+    /// The mean difference.
+    pub mean: f64,
+    /// Half the width of its 95 % confidence interval (Student's t); null for a single path.
+    pub ci95: Option<f64>,
+    /// Paths on which the variant is better, by more than 0.001.
+    pub better: usize,
+    /// Paths on which it is worse, by more than 0.001.
+    pub worse: usize,
+}
+
+/// The least difference that counts as better or worse.
+const LEAST: f64 = 0.001;
+
 /// Mean, median and minimum of some shares.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize)]
 pub struct SummaryStats {
     /// The mean.
     pub mean: f64,
+    /// Half the width of its 95 % confidence interval over the paths (Student's t); null for a single path.
+    pub ci95: Option<f64>,
     /// The median.
     pub median: f64,
     /// The minimum.
@@ -113,7 +145,8 @@ impl SummaryStats {
         shares.sort_by(f64::total_cmp);
         let (min, n) = (*shares.first()?, shares.len());
         let median = f64::midpoint(shares[(n - 1) / 2], shares[n / 2]);
-        Some(SummaryStats { mean: shares.iter().sum::<f64>() / n as f64, median, min })
+        let Estimate { mean, ci95, .. } = Estimate::of(shares);
+        Some(SummaryStats { mean, ci95, median, min })
     }
 }
 
@@ -156,6 +189,7 @@ pub(super) fn report(matrix: &Matrix, simulated: &[Option<f64>], live: &[MatrixR
         seeds: matrix.options.seeds,
         complete: simulated.iter().all(Option::is_some),
         summary: summary(&paths, &runs),
+        differences: differences(&paths, &runs),
         paths,
         runs,
     }
@@ -184,23 +218,64 @@ fn mean(values: impl Iterator<Item = f64>) -> Option<f64> {
     (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64)
 }
 
-fn summary(paths: &[PathReferences], runs: &[MatrixRun]) -> Vec<Shares> {
+/// The variants, each with whether it ran live, in the order of the runs.
+fn variants(runs: &[MatrixRun]) -> Vec<(&str, bool)> {
     let mut variants: Vec<(&str, bool)> = Vec::new();
     for run in runs {
         if !variants.contains(&(&run.variant, run.live)) {
             variants.push((&run.variant, run.live));
         }
     }
+    variants
+}
+
+/// A variant's share on a path: the mean over its runs.
+fn of_path(runs: &[MatrixRun], path: &str, (variant, live): (&str, bool), share: Get) -> Option<f64> {
+    let of_this = runs.iter().filter(|run| run.path == path && run.variant == variant && run.live == live);
+    mean(of_this.filter_map(share))
+}
+
+type Get = fn(&MatrixRun) -> Option<f64>;
+
+fn differences(paths: &[PathReferences], runs: &[MatrixRun]) -> Vec<Difference> {
+    let variants = variants(runs);
     let mut all = Vec::new();
-    for (variant, live) in variants {
+    for (i, one) in variants.iter().enumerate() {
+        for other in variants[..i].iter().filter(|other| other.1 == one.1) {
+            for lossy in [false, true] {
+                let share = |path: &PathReferences, of| of_path(runs, &path.path, of, |run| run.of_in_order);
+                let of_this = paths.iter().filter(|path| path.lossy == lossy);
+                let found: Vec<f64> =
+                    of_this.filter_map(|path| Some(share(path, *one)? - share(path, *other)?)).collect();
+                if found.is_empty() {
+                    continue;
+                }
+                let Estimate { mean, ci95, .. } = Estimate::of(found.iter().copied());
+                let count = |is: fn(&f64) -> bool| found.iter().filter(|difference| is(difference)).count();
+                all.push(Difference {
+                    variant: one.0.to_owned(),
+                    than: other.0.to_owned(),
+                    live: one.1,
+                    lossy,
+                    paths: found.len(),
+                    mean,
+                    ci95,
+                    better: count(|difference| *difference > LEAST),
+                    worse: count(|difference| *difference < -LEAST),
+                });
+            }
+        }
+    }
+    all
+}
+
+fn summary(paths: &[PathReferences], runs: &[MatrixRun]) -> Vec<Shares> {
+    let mut all = Vec::new();
+    for (variant, live) in variants(runs) {
         for lossy in [false, true] {
-            let of_path = |path: &str, share: fn(&MatrixRun) -> Option<f64>| {
-                let of_this = runs.iter().filter(|run| run.path == path && run.variant == variant && run.live == live);
-                mean(of_this.filter_map(share))
-            };
             let names = || paths.iter().filter(|path| path.lossy == lossy).map(|path| path.path.as_str());
-            let shares = |share: fn(&MatrixRun) -> Option<f64>| -> Vec<f64> {
-                names().filter_map(|path| of_path(path, share)).collect()
+            let shares = |share: Get| -> Vec<f64> {
+                names().filter_map(|path| of_path(runs, path, (variant, live), share)).collect()
             };
             let of_in_order = shares(|run| run.of_in_order);
             if !of_in_order.is_empty() {
@@ -223,9 +298,41 @@ mod tests {
     use super::*;
 
     #[test]
+    fn a_difference_pairs_the_paths() {
+        let path = |path: &str, lossy| PathReferences {
+            path: path.to_owned(),
+            description: String::new(),
+            lossy,
+            in_order_mbit_s: Some(1.0),
+            oracle_mbit_s: None,
+            oracle_reno_mbit_s: None,
+            oracle_bbr1_mbit_s: None,
+            oracle_bbr_mbit_s: None,
+        };
+        let run = |path: &str, variant: &str, share| MatrixRun {
+            of_in_order: Some(share),
+            live: false,
+            ..MatrixRun::live(path, variant, 1, share, None)
+        };
+        // `new` is better than `old` by 0.1 on each path, which vary much more.
+        let shares = [("a", 0.2), ("b", 0.5), ("c", 0.8)];
+        let mut runs: Vec<MatrixRun> = shares.iter().map(|(path, share)| run(path, "old", *share)).collect();
+        runs.extend(shares.iter().map(|(path, share)| run(path, "new", share + 0.1)));
+        let paths = [path("a", false), path("b", false), path("c", false), path("d", true)];
+        let found = differences(&paths, &runs);
+        let [Difference { variant, than, paths, mean, ci95, better, worse, .. }] = &found[..] else {
+            panic!("{found:?}")
+        };
+        assert_eq!((variant.as_str(), than.as_str(), *paths, *better, *worse), ("new", "old", 3, 3, 0));
+        assert!((mean - 0.1).abs() < 1e-12 && ci95.unwrap() < 1e-9, "{found:?}");
+    }
+
+    #[test]
     fn the_median_of_an_even_number_is_between_two_values() {
-        let spread = SummaryStats::of(vec![0.125, 0.875, 0.25, 0.5]).unwrap();
-        assert_eq!(spread, SummaryStats { mean: 0.4375, median: 0.375, min: 0.125 });
+        let SummaryStats { mean, median, min, ci95 } = SummaryStats::of(vec![0.125, 0.875, 0.25, 0.5]).unwrap();
+        assert_eq!([mean, median, min], [0.4375, 0.375, 0.125]);
+        // t of 3 degrees of freedom times the standard error.
+        assert!((ci95.unwrap() - 3.182 * 0.330_7 / 2.0).abs() < 1e-3, "{ci95:?}");
         assert_eq!(SummaryStats::of(vec![]), None);
     }
 }
