@@ -131,11 +131,12 @@ def test_what_else_varies_must_be_chosen(table: pl.DataFrame) -> None:
 
 
 def test_goodput_of_a_comparison_on_several_paths() -> None:
-    """A line for each variant; the paths stand side by side."""
+    """Points for each variant; the paths stand side by side, without a line between them."""
     result = reknit.compare(["clean", "rr-tcp"], ["sack", "rack"], duration=1, seeds=1)
     ax = reknit.plot.goodput(result)
     assert [label.get_text() for label in ax.get_xticklabels()] == ["clean", "rr-tcp"]
-    assert [line.get_label() for line in ax.get_lines()] == ["sack", "rack"]
+    assert [text.get_text() for text in ax.get_legend().get_texts()] == ["sack", "rack"]
+    assert {line.get_linestyle() for line in ax.get_lines()} == {"None"}
 
 
 def test_boxes_have_the_quartiles(comparison: reknit.Comparison, tmp_path: Path) -> None:
