@@ -170,7 +170,7 @@ impl Builder {
     /// If an option is not valid.
     pub fn build<P: PacketIo>(mut self, io: P) -> io::Result<(Network, Driver<P>)> {
         self.sockets.config.check().map_err(|error| io::Error::new(io::ErrorKind::InvalidInput, error))?;
-        self.stack.mtu = io.mtu();
+        (self.stack.mtu, self.stack.offload) = (io.mtu(), io.has_offload());
         let clock = Clock::start();
         let secret = self.secret.map_or_else(random, Ok)?;
         let state = State::new(Stack::new(clock.now(), self.stack, secret));

@@ -12,7 +12,7 @@ use crate::alarm::Alarm;
 use crate::clock::to_std;
 use crate::frame::Frames;
 use crate::io::PacketIo;
-use crate::receive::receive;
+use crate::receive::{Sharing, receive};
 use crate::state::Shared;
 
 /// The most packets that are written in one batch.
@@ -22,6 +22,9 @@ const BATCH_WITH_GRO: usize = 32;
 /// The most packets that are read in one batch otherwise: as many as stay in the first-level cache until their checksums are
 /// verified and their payloads copied.
 const BATCH_WITHOUT_GRO: usize = 24;
+/// The most batches that are read before anything is sent, while there are more packets and several connections are busy: as many
+/// packets as the queue of a TUN device holds.
+const MAX_BATCHES: u32 = 16;
 /// The least room for a packet: the MTU that IPv6 asks of each device.
 const MIN_MTU: usize = 1280;
 /// The longest packet of a device with offload, with its virtio header.
@@ -43,6 +46,9 @@ pub struct Driver<P: PacketIo> {
     io: P,
     arrived: Batch,
     frames: Frames,
+    sharing: Sharing,
+    /// Batches since other tasks have run.
+    batches: u32,
     /// A batch is being processed. Still true when the driver is dropped: processing has panicked.
     is_busy: bool,
     /// Why it has ended.
@@ -63,7 +69,8 @@ enum Step {
 impl<P: PacketIo> Driver<P> {
     pub(crate) fn new(shared: Arc<Shared>, io: P) -> Driver<P> {
         let arrived = Batch::new(&io);
-        Driver { shared, io, arrived, frames: Frames::default(), is_busy: false, end: None }
+        let (frames, sharing) = (Frames::default(), Sharing::default());
+        Driver { shared, io, arrived, frames, sharing, batches: 0, is_busy: false, end: None }
     }
 
     /// Runs in a tokio runtime, until the network and all of its sockets are dropped. Sockets report an error of the device.
@@ -95,18 +102,17 @@ impl<P: PacketIo> Driver<P> {
     }
 
     async fn drive(&mut self, mut timer: impl Timer) -> io::Result<()> {
-        let mut batches = 0;
         loop {
             match self.step()? {
                 Step::Stop => return Ok(()),
                 Step::Continue => {
-                    batches += 1;
-                    if batches % YIELD_EVERY == 0 {
+                    if self.batches >= YIELD_EVERY {
+                        self.batches = 0;
                         tokio::task::yield_now().await;
                     }
                 }
                 Step::Wait(at) => {
-                    batches = 0;
+                    self.batches = 0;
                     let now = self.shared.now();
                     if at < now + SPIN_BELOW && timer.is_precise() {
                         tokio::task::yield_now().await;
@@ -149,13 +155,23 @@ impl<P: PacketIo> Driver<P> {
     }
 
     fn process(&mut self) -> io::Result<Step> {
-        let drained = self.arrived.read(&mut self.io)?;
+        let mut drained = self.arrived.read(&mut self.io)?;
         let offload = self.io.has_offload();
         let (more, is_over, wake_at) = {
             let mut state = self.shared.lock();
             let state = &mut *state;
             let now = self.shared.now();
-            receive(&mut state.stack, now, offload, self.arrived.packets());
+            let mut batches = 1;
+            loop {
+                let packets = self.arrived.packets();
+                let delays = receive(&mut state.stack, now, offload, packets, drained, &mut self.sharing);
+                if !delays || batches == MAX_BATCHES {
+                    break;
+                }
+                drained = self.arrived.read(&mut self.io)?;
+                batches += 1;
+            }
+            self.batches += batches;
             state.stack.on_timer(now);
             if state.drain.check(now, &mut state.stack) {
                 self.shared.drained.notify_waiters();

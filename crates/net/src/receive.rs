@@ -8,6 +8,9 @@ use reknit_wire::{Datagram, Decoded};
 use crate::frame::{DATA_IS_VALID, GSO_UDP, NEEDS_CHECKSUM, VIRTIO};
 use crate::run::Run;
 
+/// After a batch with packets of several connections, they are taken to be busy for so many more: a flood may fill some.
+const REMEMBERED: u32 = 64;
+
 /// A segment, or another packet.
 type Arrived<'a> = Result<Decoded<'a>, Other<'a>>;
 
@@ -23,8 +26,21 @@ struct Other<'a> {
 
 /// Passes packets from the device to the stack. Consecutive segments are coalesced, as in the kernel (GRO): each costs less, and
 /// there is one ACK for all of them.
-pub(crate) fn receive<'a>(stack: &mut Stack, now: Instant, offload: bool, frames: impl Iterator<Item = &'a [u8]>) {
+///
+/// If several connections are busy, and there are more packets in the device (not `drained`), they wait for the turns of their
+/// connections, and the result is true: otherwise a connection that gets many packets would fill the device's queue, and those of
+/// the others would wait behind them, or be lost.
+pub(crate) fn receive<'a>(
+    stack: &mut Stack,
+    now: Instant,
+    offload: bool,
+    frames: impl Iterator<Item = &'a [u8]>,
+    drained: bool,
+    sharing: &mut Sharing,
+) -> bool {
     let arrived: Vec<Arrived<'_>> = frames.filter_map(|frame| read(offload, frame)).collect();
+    let delays = sharing.note(&arrived) && !drained;
+    stack.delay_arrivals(delays);
     stack.read_ahead(arrived.iter().flatten());
     let mut rest = arrived.as_slice();
     while let [packet, later @ ..] = rest {
@@ -34,6 +50,28 @@ pub(crate) fn receive<'a>(stack: &mut Stack, now: Instant, offload: bool, frames
             Err(other) => receive_other(stack, now, other),
         }
     }
+    delays
+}
+
+/// Whether several connections are busy. A single one need not wait, which costs a copy of its data.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Sharing {
+    /// For how many more batches several are taken to be busy.
+    batches: u32,
+}
+
+impl Sharing {
+    /// Packets have arrived. True if several connections are busy.
+    fn note(&mut self, arrived: &[Arrived<'_>]) -> bool {
+        let is_mixed = !arrived.windows(2).all(|two| is_same_connection(&two[0], &two[1]));
+        let left = if arrived.is_empty() { self.batches } else { self.batches.saturating_sub(1) };
+        self.batches = if is_mixed { REMEMBERED } else { left };
+        self.batches > 0
+    }
+}
+
+fn is_same_connection(one: &Arrived<'_>, other: &Arrived<'_>) -> bool {
+    matches!((one, other), (Ok(one), Ok(other)) if one.endpoints == other.endpoints)
 }
 
 fn receive_other(stack: &mut Stack, now: Instant, other: &Other<'_>) {
@@ -108,7 +146,7 @@ mod tests {
     }
 
     fn receive(stack: &mut Stack, packets: &[Vec<u8>]) {
-        super::receive(stack, NOW, false, packets.iter().map(Vec::as_slice));
+        super::receive(stack, NOW, false, packets.iter().map(Vec::as_slice), true, &mut Sharing::default());
     }
 
     impl Pair {

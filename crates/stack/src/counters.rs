@@ -9,6 +9,10 @@ pub struct Counters {
     pub segments_in: u64,
     /// Segments that were sent.
     pub segments_out: u64,
+    /// Segments that arrived and had to wait for the turn of their connection, because there was more to do than time.
+    pub segments_delayed: u64,
+    /// Of these, those that were dropped because too many waited.
+    pub segments_dropped: u64,
     /// RSTs in answer to segments without a socket or listener.
     pub resets_sent: u64,
     /// Such segments that were not answered, because of the limit.

@@ -9,6 +9,7 @@
 //!   which they send. `sockets` combines the three.
 //! * `socket` is one connection with its owner (`owner`), receive window (`window`) and segment size (`segment_size`);
 //!   `time_wait` is what remains of it in TIME-WAIT.
+//! * `deficit` gives each socket its share of time; `ingress` has the segments that wait for it.
 //! * `memory` counts what all sockets hold, and limits it.
 //! * `listeners` has the queues before `accept`; `secrets`, `cookie` and `ports` the values that others must not guess;
 //!   `path_mtus` the MTU of the path to each peer; `requests` the SYNs that wait for the program to decide; `answers` the
@@ -71,11 +72,13 @@ mod bindings;
 mod busy;
 mod cookie;
 mod counters;
+mod deficit;
 mod error;
 mod events;
 mod flow;
 mod fragments;
 mod info;
+mod ingress;
 mod listeners;
 mod memory;
 mod messages;

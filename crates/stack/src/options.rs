@@ -30,6 +30,9 @@ pub struct Options {
     pub max_requests: usize,
     /// The largest packet that the interface carries.
     pub mtu: u16,
+    /// The interface cuts packets of up to 64 KiB into segments (TSO), so that consecutive segments cost less. It matters only
+    /// for the shares of time of connections.
+    pub offload: bool,
     /// The most RSTs per second to segments that belong to nothing.
     pub resets_per_second: u32,
     /// The most ICMP errors per second, and the most echo replies.
@@ -56,6 +59,7 @@ impl Default for Options {
             addresses: Vec::new(),
             max_requests: 0,
             mtu: 1500,
+            offload: false,
             resets_per_second: 1000,
             icmp_per_second: 1000,
             max_sockets: 1 << 20,

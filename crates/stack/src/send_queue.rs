@@ -1,17 +1,28 @@
-//! The order in which sockets send. A socket is queued when a packet, a timer or its application wakes it; `Sockets::poll` serves
-//! the first one. Owned by [`crate::sockets`].
+//! The order in which sockets get their turns to send, and to process what has arrived if that had to wait. A socket is queued
+//! when a packet, a timer or its application wakes it; `Sockets::poll` serves the first one. Owned by [`crate::sockets`].
 
 use std::collections::VecDeque;
 
-/// The most segments that a socket sends before the next one: as many as GRO coalesces to 64 KiB.
-const BURST: u32 = 48;
+/// The longest payload of a packet that a device with offload cuts into segments.
+const LONGEST: usize = 64 << 10;
+
+/// The most segments that a socket processes before it sends what they have caused: with more, one acknowledgment is for so much
+/// that it releases a long burst.
+const MAX_ARRIVALS: u32 = 16;
 
 /// Sockets that may have segments to send or events for their owner. The first of them sends now.
 #[derive(Debug, Default)]
 pub(crate) struct SendQueue {
     indices: VecDeque<u32>,
-    /// Segments that the first of them has sent in this turn.
-    sent: u32,
+    /// The turn of the first of them has begun.
+    has_begun: bool,
+    /// Segments that the first of them has processed since it has last sent all it could.
+    arrivals: u32,
+    /// Bytes that the first of them has sent in one packet, if the device cuts packets into segments.
+    joined: usize,
+    /// Turns until all that wait now have had one, and how often that has happened.
+    turns_left: usize,
+    round: u32,
     /// How many of them were prefetched.
     read_ahead: usize,
     /// The application has written to some of them, so that their state may not be in the cache.
@@ -33,26 +44,59 @@ impl SendQueue {
         self.indices.front().copied()
     }
 
-    /// The first socket has sent a segment.
-    pub(crate) fn on_sent(&mut self) {
-        self.sent += 1;
+    /// True if other sockets wait than one that `is_queued` itself.
+    pub(crate) fn has_others(&self, is_queued: bool) -> bool {
+        self.indices.len() > usize::from(is_queued)
     }
 
-    /// If the first socket has sent enough, moves it to the end. Called before each segment.
-    pub(crate) fn rotate_if_used_up(&mut self) -> bool {
-        let used_up = self.sent >= BURST;
-        if used_up {
-            self.sent = 0;
-            self.indices.rotate_left(1);
-        }
-        used_up
+    /// True once for each turn.
+    pub(crate) fn begins_turn(&mut self) -> bool {
+        !std::mem::replace(&mut self.has_begun, true)
+    }
+
+    /// How often all sockets that waited have had a turn.
+    pub(crate) fn round(&self) -> u32 {
+        self.round
+    }
+
+    /// True if the first socket processes another segment that has waited before it sends.
+    pub(crate) fn takes_arrival(&mut self) -> bool {
+        self.arrivals += 1;
+        self.arrivals <= MAX_ARRIVALS
+    }
+
+    /// The first socket has sent all it can.
+    pub(crate) fn on_all_sent(&mut self) {
+        self.arrivals = 0;
+    }
+
+    /// The first socket sends a segment with `len` bytes of data. True if it leaves in the same packet as the one before.
+    pub(crate) fn joins(&mut self, len: usize, offload: bool) -> bool {
+        let joins = offload && len > 0 && self.joined > 0 && self.joined + len <= LONGEST;
+        self.joined = if joins { self.joined + len } else { len };
+        joins
+    }
+
+    /// The first socket has used its share: it gets its next turn after all others.
+    pub(crate) fn put_last(&mut self) {
+        self.indices.rotate_left(1);
+        self.count_turn();
     }
 
     /// The first socket has nothing to send.
     pub(crate) fn end_turn(&mut self) {
         self.indices.pop_front();
-        self.sent = 0;
         self.read_ahead = self.read_ahead.saturating_sub(1);
+        self.count_turn();
+    }
+
+    fn count_turn(&mut self) {
+        (self.has_begun, self.joined, self.arrivals) = (false, 0, 0);
+        self.turns_left = self.turns_left.saturating_sub(1);
+        if self.turns_left == 0 {
+            self.turns_left = self.indices.len();
+            self.round = self.round.wrapping_add(1);
+        }
     }
 
     /// The application has written to a socket of the queue.

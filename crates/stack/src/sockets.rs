@@ -21,7 +21,9 @@ use crate::counters::Counters;
 use crate::error::Error;
 use crate::events::Events;
 use crate::flow::{FourTuple, Secret};
+use crate::ingress::Arrival;
 use crate::memory::Memory;
+use crate::options::Options;
 use crate::segment_size::PathMtu;
 use crate::send_queue::SendQueue;
 use crate::socket::Socket;
@@ -49,6 +51,10 @@ pub(crate) struct Sockets {
     orphans: usize,
     orphan_timeout: Duration,
     memory: Memory,
+    /// The device cuts packets into segments (TSO): see [`crate::Options::offload`].
+    offload: bool,
+    /// Segments that arrive wait for the turn of their socket: see [`crate::Stack::delay_arrivals`].
+    delays_arrivals: bool,
 }
 
 /// The result of a turn of the send queue.
@@ -56,6 +62,8 @@ pub(crate) struct Sockets {
 pub(crate) enum Dequeued {
     /// A segment to send.
     Segment(Transmit),
+    /// The socket with this index may process the next segment that has arrived for it (`Sockets::on_waiting_segment`).
+    Arrival(u32),
     /// The socket with this index has nothing more to send, and must be settled (`Stack::settle`).
     Over(u32),
     /// No socket has anything to send.
@@ -63,7 +71,7 @@ pub(crate) enum Dequeued {
 }
 
 impl Sockets {
-    pub(crate) fn new(now: Instant, hash: Secret, memory: Memory, orphan_timeout: Duration) -> Sockets {
+    pub(crate) fn new(now: Instant, hash: Secret, options: &Options) -> Sockets {
         Sockets {
             table: Table::new(hash),
             wheel: Wheel::new(now),
@@ -71,8 +79,10 @@ impl Sockets {
             buffers: Buffers::default(),
             spare: Evictable::default(),
             orphans: 0,
-            orphan_timeout,
-            memory,
+            orphan_timeout: options.orphan_timeout,
+            memory: Memory::new(options.max_memory),
+            offload: options.offload,
+            delays_arrivals: false,
         }
     }
 
@@ -148,7 +158,8 @@ impl Sockets {
         }
     }
 
-    /// Segments have arrived for a live socket. Returns what it has learned about the path.
+    /// Segments have arrived for a live socket. If it has used its share of time and others wait, they wait for its turn. Returns
+    /// what it has learned about the path.
     #[inline]
     pub(crate) fn on_segment<'a>(
         &mut self,
@@ -159,10 +170,43 @@ impl Sockets {
         counters: &mut Counters,
     ) -> Option<PathMtu> {
         let share = self.memory.share(self.table.len());
-        let socket = self.table.live(index)?;
+        let Sockets { table, queue, .. } = self;
+        let socket = table.live(index)?;
         if !socket.accepts_hop_limit(arrived.hop_limit) {
             return None;
         }
+        let others_wait = queue.has_others(socket.is_queued());
+        if !self.delays_arrivals && socket.may_process(others_wait, usize::from(arrived.segment.len)) {
+            return self.process(now, index, arrived, payloads, counters);
+        }
+        counters.segments_delayed += 1;
+        counters.segments_dropped += u64::from(!socket.delay(arrived, payloads, share.is_some()));
+        let (before, after) = socket.charge();
+        self.memory.update(before, after);
+        self.wake(index);
+        None
+    }
+
+    /// It is the turn of a socket: it processes the next segment that has waited.
+    pub(crate) fn on_waiting_segment(&mut self, now: Instant, index: u32, counters: &mut Counters) -> Option<PathMtu> {
+        let socket = self.table.live(index)?;
+        let endpoints = socket.flow().endpoints().reversed();
+        let Arrival { segment, hop_limit, payload } = socket.next_arrival()?;
+        let arrived = Decoded { endpoints, hop_limit, segment, payload: &payload };
+        self.process(now, index, &arrived, std::iter::once(&payload[..]), counters)
+    }
+
+    #[inline]
+    fn process<'a>(
+        &mut self,
+        now: Instant,
+        index: u32,
+        arrived: &Decoded<'_>,
+        payloads: impl Iterator<Item = &'a [u8]> + Clone,
+        counters: &mut Counters,
+    ) -> Option<PathMtu> {
+        let share = self.memory.share(self.table.len());
+        let socket = self.table.live(index)?;
         socket.limit_window(share);
         let learned = if share.is_some() && self.memory.is_full() && arrived.segment.len > 0 {
             let len = socket.least_room(&arrived.segment);
@@ -176,6 +220,11 @@ impl Sockets {
         self.memory.update(before, after);
         self.wake(index);
         learned
+    }
+
+    /// As [`crate::Stack::delay_arrivals`].
+    pub(crate) fn delay_arrivals(&mut self, delays: bool) {
+        self.delays_arrivals = delays;
     }
 
     /// Bytes that all connections hold.
@@ -213,25 +262,42 @@ impl Sockets {
         Ok(n)
     }
 
-    /// The next segment to send, from the socket whose turn it is; its payload is appended to `payload`.
+    /// How often all sockets that waited to send have had a turn; none if no socket waits.
+    pub(crate) fn round(&self) -> Option<u32> {
+        (!self.queue.is_empty()).then(|| self.queue.round())
+    }
+
+    /// The next segment to send, from the socket whose turn it is; its payload is appended to `payload`. `answers_wait`: so do
+    /// segments that belong to no socket.
     #[inline]
-    pub(crate) fn poll(&mut self, now: Instant, payload: &mut Vec<u8>) -> Dequeued {
+    pub(crate) fn poll(&mut self, now: Instant, payload: &mut Vec<u8>, answers_wait: bool) -> Dequeued {
         while let Some(index) = self.queue.first() {
             if self.queue.has_used_read_ahead() {
                 self.read_senders();
             }
-            if self.queue.rotate_if_used_up() {
-                continue;
-            }
-            let Some(socket) = self.table.live(index) else {
-                self.queue.end_turn();
+            let Sockets { table, queue, .. } = self;
+            let Some(socket) = table.live(index) else {
+                queue.end_turn();
                 continue;
             };
+            if !socket.has_turn(queue.begins_turn(), answers_wait || queue.has_others(true)) {
+                queue.put_last();
+                continue;
+            }
+            if socket.has_arrivals() && queue.takes_arrival() {
+                return Dequeued::Arrival(index);
+            }
             if let Some(transmit) = socket.poll(now, payload) {
-                self.queue.on_sent();
+                let len = usize::from(transmit.segment.len);
+                socket.charge_sent(len, queue.joins(len, self.offload));
                 return Dequeued::Segment(transmit);
             }
-            self.queue.end_turn();
+            if socket.has_arrivals() {
+                socket.join_queue(); // it has stayed there
+                queue.on_all_sent();
+                continue;
+            }
+            queue.end_turn();
             return Dequeued::Over(index);
         }
         Dequeued::Nobody

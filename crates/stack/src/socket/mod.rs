@@ -1,7 +1,9 @@
 //! One socket: a connection with its buffers, its owner, and the events that the owner waits for. This file has the events of
-//! the network and of time, which [`crate::sockets`] passes on; `calls` has those of the application.
+//! the network and of time, which [`crate::sockets`] passes on; `calls` has those of the application, `turns` those of the
+//! send queue.
 
 mod calls;
+mod turns;
 
 use std::hint::black_box;
 use std::sync::Arc;
@@ -13,8 +15,10 @@ use reknit_wire::Decoded;
 
 use crate::answers::Transmit;
 use crate::busy::Stopwatch;
+use crate::deficit::Deficit;
 use crate::events::{Event, Events};
 use crate::flow::FourTuple;
+use crate::ingress::Ingress;
 use crate::listeners::ListenerId;
 use crate::memory::{LEAST, Progress, STALLED};
 use crate::options::{Linger, Prepared};
@@ -46,6 +50,8 @@ pub(crate) struct Socket {
     interest: Interest,
     /// It is in the send queue.
     is_queued: bool,
+    deficit: Deficit,
+    ingress: Ingress,
     /// An ICMP error aborted the connection attempt.
     is_refused: bool,
     /// An ICMP message has reported that the peer cannot be reached: the number of the segment that it quotes. It explains a
@@ -79,6 +85,8 @@ impl Socket {
             tuning: WindowTuning::new(now, options.receive_window),
             interest: Interest::new(),
             is_queued: false,
+            deficit: Deficit::new(),
+            ingress: Ingress::default(),
             is_refused: false,
             unreachable: None,
             read_shut: false,
@@ -161,6 +169,11 @@ impl Socket {
     /// Notes that it is put into the send queue. False if it is already there.
     pub(crate) fn join_queue(&mut self) -> bool {
         !std::mem::replace(&mut self.is_queued, true)
+    }
+
+    /// True if it is in the send queue.
+    pub(crate) fn is_queued(&self) -> bool {
+        self.is_queued
     }
 
     /// Prefetches the state that almost every call needs.
@@ -377,7 +390,7 @@ impl Socket {
     /// Bytes that it was last seen to hold, and those that it holds now.
     #[inline]
     pub(crate) fn charge(&mut self) -> (usize, usize) {
-        let before = std::mem::replace(&mut self.charged, self.stream.memory());
+        let before = std::mem::replace(&mut self.charged, self.stream.memory() + self.ingress.memory());
         (before, self.charged)
     }
 

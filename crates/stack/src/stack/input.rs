@@ -21,6 +21,14 @@ impl Stack {
         self.sockets.read_ahead(segments);
     }
 
+    /// Whether segments that arrive from now on wait for the turn of their connection: [`Stack::poll`] then processes them, in
+    /// fair shares. For an owner that has more packets to read than it can process: it reads all, so that those of busy
+    /// connections do not keep out those of others. Of each connection, as much waits as its window allows; further segments are
+    /// dropped.
+    pub fn delay_arrivals(&mut self, delays: bool) {
+        self.sockets.delay_arrivals(delays);
+    }
+
     /// Processes an IP packet. Damaged packets and protocols other than TCP, UDP and ICMP are ignored.
     pub fn on_packet(&mut self, now: Instant, packet: &[u8]) {
         match Decoded::read(packet) {
@@ -80,6 +88,14 @@ impl Stack {
     ) {
         if let Some(learned) = self.sockets.on_segment(now, index, arrived, payloads, &mut self.counters) {
             self.remember(now, arrived.endpoints.source.ip(), learned);
+        }
+    }
+
+    /// It is the turn of a socket for which a segment has waited.
+    pub(super) fn on_waiting_segment(&mut self, now: Instant, index: u32) {
+        let Some(peer) = self.sockets.live(index).map(|socket| socket.flow().remote.ip()) else { return };
+        if let Some(learned) = self.sockets.on_waiting_segment(now, index, &mut self.counters) {
+            self.remember(now, peer, learned);
         }
     }
 

@@ -29,7 +29,6 @@ use crate::events::{Event, Events};
 use crate::flow::is_host;
 use crate::fragments::Fragments;
 use crate::listeners::Listeners;
-use crate::memory::Memory;
 use crate::messages::Messages;
 use crate::options::{Options, Prepared, SocketOptions};
 use crate::path_mtus::PathMtus;
@@ -77,7 +76,7 @@ impl Stack {
     pub fn new(now: Instant, options: Options, secret: [u8; 32]) -> Stack {
         let secrets = Secrets::new(secret);
         Stack {
-            sockets: Sockets::new(now, secrets.hash(), Memory::new(options.max_memory), options.orphan_timeout),
+            sockets: Sockets::new(now, secrets.hash(), &options),
             secrets,
             listeners: Listeners::default(),
             requests: Requests::new(options.max_requests),

@@ -11,18 +11,22 @@ use crate::table::Slot;
 impl Stack {
     /// The next segment to send; its payload is appended to `payload`. None if there is none now.
     pub fn poll(&mut self, now: Instant, payload: &mut Vec<u8>) -> Option<Transmit> {
-        if let Some(answer) = self.answers.pop() {
-            self.counters.segments_out += 1;
-            return Some(answer);
-        }
+        let transmit = self.poll_any(now, payload);
+        self.counters.segments_out += u64::from(transmit.is_some());
+        transmit
+    }
+
+    /// Segments that belong to no socket have the share of one.
+    fn poll_any(&mut self, now: Instant, payload: &mut Vec<u8>) -> Option<Transmit> {
         loop {
-            match self.sockets.poll(now, payload) {
-                Dequeued::Segment(transmit) => {
-                    self.counters.segments_out += 1;
-                    return Some(transmit);
-                }
+            if let Some(answer) = self.answers.pop(self.sockets.round()) {
+                return Some(answer);
+            }
+            match self.sockets.poll(now, payload, !self.answers.is_empty()) {
+                Dequeued::Segment(transmit) => return Some(transmit),
+                Dequeued::Arrival(index) => self.on_waiting_segment(now, index),
                 Dequeued::Over(index) => self.settle(now, index),
-                Dequeued::Nobody => return None,
+                Dequeued::Nobody => return self.answers.pop(None),
             }
         }
     }
