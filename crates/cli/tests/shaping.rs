@@ -80,7 +80,8 @@ fn a_trace_of_mahimahi_is_a_link() {
     let temporary = tempfile::tempdir().unwrap();
     let trace = temporary.path().join("trace");
     // 1500 bytes every 4 ms are 3 Mbit/s.
-    std::fs::write(&trace, (1..=250).map(|n| format!("{}\n", 4 * n)).collect::<String>()).unwrap();
+    let times: Vec<String> = (1..=250).map(|n| (4 * n).to_string()).collect();
+    std::fs::write(&trace, times.join("\n")).unwrap();
     let stage = format!("forward.+={{ kind = \"rate-trace\", file = {:?} }}", trace.to_str().unwrap());
     let [(_, goodput)] = goodputs(&["--path", "clean", "--variants", "sack", "--set", &stage])[..] else {
         panic!("one run")

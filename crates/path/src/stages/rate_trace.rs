@@ -315,7 +315,7 @@ mod tests {
         let mut random = StreamId { seed: 7, stage: 0, phases: Phases::Fixed }.stream(0);
         for _ in 0..200 {
             let mut at = 0;
-            let schedule: Vec<u64> = (0..1 + random.below(40))
+            let schedule: Vec<u64> = (0..=random.below(40))
                 .map(|_| {
                     at += u64::from(random.below(6));
                     at
