@@ -440,8 +440,8 @@ impl Downstream {
 fn note_part(ranges: &mut Ranges, index: usize, to: u64) {
     let segment = |range: &Range| (range.first.at, range.first.frame);
     let Some(last) = ranges.at(index).filter(|range| range.end == to && range.is_retransmitted()) else { return };
-    let lost = segment(last);
-    let is_rest = |range: &Range| segment(range) == lost && !range.is_delivered();
+    let lost_segment = segment(last);
+    let is_rest = |range: &Range| segment(range) == lost_segment && !range.is_delivered();
     if ranges.at(index + 1).is_some_and(is_rest) {
         let mut index = index;
         while let Some(range) = ranges.at_mut(index).filter(|range| is_rest(range)) {
