@@ -74,7 +74,9 @@ fn without_the_other_direction_nobody_is_down() {
     }
     // A host that is down is not spoken to.
     let mut wire = Wire::opened(Headers::default());
-    [60.0, 300.0, 800.0, 1800.0, 3800.0].into_iter().for_each(|ms| wire.data(ms, 0, 1, 100));
+    for ms in [60.0, 300.0, 800.0, 1800.0, 3800.0] {
+        wire.data(ms, 0, 1, 100);
+    }
     assert_eq!(incident(&first(&wire), Incident::NoAnswer).packets, 4);
 }
 

@@ -43,7 +43,9 @@ fn transfer(headers: Headers, segments: u32) -> Wire {
 
 fn syns(times: &[f64]) -> Wire {
     let mut wire = Wire::new(Headers::default());
-    times.iter().for_each(|ms| wire.pass(*ms, 0, Passing { flags: SYN, ..Passing::default() }));
+    for ms in times {
+        wire.pass(*ms, 0, Passing { flags: SYN, ..Passing::default() });
+    }
     wire
 }
 
@@ -114,7 +116,9 @@ fn no_answer(smaller: u16) -> Wire {
 /// A segment arrives only when it is sent for the third time.
 fn timeouts() -> Wire {
     let mut wire = transfer(Headers::default(), 5);
-    [500.0, 900.0, 1700.0].into_iter().for_each(|ms| wire.data(ms, 0, 5001, 1000));
+    for ms in [500.0, 900.0, 1700.0] {
+        wire.data(ms, 0, 5001, 1000);
+    }
     wire.pass(1750.0, 1, Passing { flags: ACK, seq: 1, ack: 6001, echo_ms: Some(1700), ..Passing::default() });
     wire
 }
