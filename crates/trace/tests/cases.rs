@@ -734,3 +734,21 @@ fn a_second_syn_ack_that_the_client_does_not_accept_moves_nothing() {
     assert!(analysis.warnings.is_empty(), "{:?}", analysis.warnings);
     assert_eq!(wire.direction(1).acknowledged_bytes, 1000);
 }
+
+#[test]
+fn a_pause_without_pure_acknowledgments_is_no_silence() {
+    // Saved through a filter that keeps packets with data.
+    let mut wire = Wire::new(NO_TIMESTAMPS);
+    for i in 0..5 {
+        let ms = f64::from(i) * 20_000.0;
+        wire.pass(ms, 0, Passing { flags: ACK, seq: 1 + i * 12, ack: 1 + i * 30, len: 12, ..Passing::default() });
+        wire.pass(
+            ms + 50.0,
+            1,
+            Passing { flags: ACK, seq: 1 + i * 30, ack: 13 + i * 12, len: 30, ..Passing::default() },
+        );
+    }
+    for end in 0..2 {
+        assert!(wire.direction(end).incidents.is_empty(), "{:?}", wire.direction(end).incidents);
+    }
+}

@@ -384,7 +384,7 @@ impl Data {
         let acknowledgment = Acknowledgment { ack, blocks, echo, is_bare, hides_blocks };
         let has_progressed = self.downstream.on_ack(&acknowledgment, &mut view, out);
         if has_progressed {
-            self.on_progress(ack, timeout, arrival.now, known, out);
+            self.on_progress(ack, timeout, arrival, known, out);
         }
         self.forget(arrival.now, known, out);
     }

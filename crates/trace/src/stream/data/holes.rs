@@ -3,6 +3,7 @@
 
 use reknit_units::{Duration, Instant};
 
+use super::super::arrival::Arrival;
 use super::super::known::SequenceState;
 use super::super::log::{Finding, FindingSink};
 use super::super::ranges::{Delivery, Origin, Range};
@@ -53,14 +54,16 @@ impl Data {
         &mut self,
         ack: u64,
         timeout: Option<Duration>,
-        now: Instant,
+        arrival: &Arrival<'_>,
         known: &SequenceState,
         out: &mut FindingSink<'_>,
     ) {
-        // A capture that lacks some of the data may lack its ACKs too.
-        let lacks_data = ack > known.highest;
+        let now = arrival.now;
+        // A capture may lack the ACKs: the first data after a pause acknowledges what came before, and a capture that lacks some of
+        // the data may lack its ACKs too.
+        let is_silence = arrival.packet.segment.len == 0 && ack <= known.highest;
         let stall = self.stall_detector.on_progress(ack < known.highest, timeout, now);
-        if let Some(stall) = stall.filter(|stall| stall.retransmissions > 0 || !lacks_data) {
+        if let Some(stall) = stall.filter(|stall| stall.retransmissions > 0 || is_silence) {
             let what = if stall.retransmissions > 0 { Incident::Timeouts } else { Incident::Silence };
             Self::report_stall(what, stall, (known.acked, ack), out);
         }
