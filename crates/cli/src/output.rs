@@ -129,7 +129,7 @@ fn thousands(value: f64) -> String {
     if value < 0.0 { format!("-{text}") } else { text }
 }
 
-/// `3.21 ± 0.05`; `3.21 or 7.48` if the runs fall into two groups; `0.90 … 7.48`, the smallest and the largest, if the
+/// `3.21 ± 0.05`; `3.21 or 7.48` if the runs fall into two groups; `0.90 to 7.48`, the smallest and the largest, if the
 /// interval would begin below zero; `3.21` if all runs are equal, or there is only one.
 pub(crate) fn estimate(estimate: &Estimate) -> String {
     if let Some([lower, upper]) = estimate.two_groups {
@@ -137,7 +137,7 @@ pub(crate) fn estimate(estimate: &Estimate) -> String {
     }
     match estimate.ci95 {
         Some(ci) if !estimate.is_constant() && is_too_wide(estimate, ci) => {
-            format!("{} … {}", number(estimate.min), number(estimate.max))
+            format!("{} to {}", number(estimate.min), number(estimate.max))
         }
         Some(ci) if !estimate.is_constant() => {
             let decimals = match estimate.mean.abs() {
@@ -176,7 +176,7 @@ pub(crate) fn legend(seeds: Option<usize>, estimates: &mut dyn Iterator<Item = &
         .iter()
         .any(|estimate| estimate.ci95.is_some_and(|ci| is_too_wide(estimate, ci) && !estimate.is_constant()))
     {
-        text.push_str("; `a … b`: the smallest and the largest, where the runs differ too much for an interval");
+        text.push_str("; `a to b`: the smallest and the largest, where the runs differ too much for an interval");
     }
     if !grouped.is_empty() {
         text.push_str("; `a or b`: the runs fall into two groups with these means");
@@ -336,10 +336,11 @@ mod tests {
         assert_eq!(shown(&[9.5]), "9.50");
         assert_eq!(shown(&[3.5, 7.5, 3.5, 7.5]), "3.50 or 7.50");
         assert_eq!(shown(&[350.0, 356.0]), "353 ± 39");
-        assert_eq!(shown(&[15.6, 73.0]), "15.6 … 73.0");
-        assert_eq!(shown(&[0.0, 0.0, 1.0]), "0 … 1.00");
+        assert_eq!(shown(&[15.6, 73.0]), "15.6 to 73.0");
+        assert_eq!(shown(&[0.0, 0.0, 1.0]), "0 to 1.00");
         assert!(
-            legend(Some(2), &mut [Estimate::of([15.6, 73.0])].iter()).contains("`a … b`: the smallest and the largest")
+            legend(Some(2), &mut [Estimate::of([15.6, 73.0])].iter())
+                .contains("`a to b`: the smallest and the largest")
         );
         let all = [&[3.5, 7.5, 3.5, 7.5][..], &[9.5; 4]].map(|values| Estimate::of(values.iter().copied()));
         assert_eq!(

@@ -359,7 +359,7 @@ kill -9 $ours
 wait $ours
 nft list tables | grep -c reknit_
 cat /proc/sys/net/ipv4/ip_forward
-$REKNIT emulate --path clean --quiet -- true 2>&1
+$REKNIT emulate --path clean -- true 2>&1 | grep ": removed"
 nft list tables | grep -c reknit_
 cat /proc/sys/net/ipv4/ip_forward
 case "$(cat /proc/$left/stat)" in *") Z "* | "") echo gone ;; esac

@@ -292,7 +292,6 @@ fn an_explanation_has_rules_parameters_and_parts() {
         "RACK-TLP\n",
         "What it changes. Losses are detected by time",
         "Rules. §6.2 steps 1 to 5",
-        "Reproduces. ",
         "SACK, DSACK to adapt",
         "without SACK, losses are detected",
         "* loss_detector       `rack`: RACK-TLP",

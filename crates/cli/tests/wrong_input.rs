@@ -255,10 +255,10 @@ fn an_override_of_an_entry_that_does_not_exist() {
 
 #[test]
 fn a_kernel_in_simulation() {
-    for name in ["cubic", "kernel:cubic"] {
-        let arguments = ["compare", "--path", "clean", "--variants", name];
-        assert_says(&arguments, &[&format!("`{name}`: kernels do not run in simulation"), "--variants kernel:cubic`"]);
-    }
+    assert_says(
+        &["compare", "--path", "clean", "--variants", "kernel:cubic"],
+        &["`kernel:cubic`: kernels do not run in simulation", "--variants kernel:cubic`"],
+    );
 }
 
 #[test]

@@ -177,9 +177,9 @@ mod tests {
         server.read_to_string(&mut question).await.unwrap();
         assert_eq!(question, "question");
         let answer = vec![7; 3 << 20];
-        let (sent, mut received) = (answer.clone(), Vec::new());
+        let (to_send, mut received) = (answer.clone(), Vec::new());
         let send = async {
-            server.write_all(&sent).await.unwrap();
+            server.write_all(&to_send).await.unwrap();
             drop(server);
         };
         let ((), read) = tokio::join!(send, client.read_to_end(&mut received));
@@ -205,7 +205,8 @@ mod tests {
         let (client, mut server, _relay) = relayed().await;
         let mut written = 0;
         let limit = std::time::Duration::from_millis(500);
-        while let Ok(n) = tokio::time::timeout(limit, server.write(&[0; 65_536])).await {
+        let block = vec![0; 65_536];
+        while let Ok(n) = tokio::time::timeout(limit, server.write(&block)).await {
             written += n.unwrap();
             assert!(written < 64 << 20, "nothing stops it");
         }

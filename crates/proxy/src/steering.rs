@@ -315,7 +315,8 @@ mod tests {
     }
 
     fn commands(plan: &Plan) -> String {
-        plan.steps.iter().map(|step| format!("{step}\n")).collect()
+        let steps: Vec<String> = plan.steps.iter().map(ToString::to_string).collect();
+        steps.join("\n") + "\n"
     }
 
     #[test]
