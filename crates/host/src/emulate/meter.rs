@@ -1,4 +1,4 @@
-//! Counts what passes through one direction of the path. Called by [`super::way`] as packets enter and leave.
+//! Counts what passes through one direction of the path. Called by [`super::direction`] as packets enter and leave.
 
 use reknit_path::{Late, Reordering};
 use reknit_units::{Duration, Instant};

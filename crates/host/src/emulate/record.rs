@@ -1,4 +1,4 @@
-//! The delay or loss of each packet, in the order in which they entered. Filled by [`super::way`] as packets enter and leave.
+//! The delay or loss of each packet, in the order in which they entered. Filled by [`super::direction`] as packets enter and leave.
 
 use std::fmt::Write;
 
