@@ -53,7 +53,7 @@ pub struct Attack {
     pub liar_mbit_s: f64,
     /// Goodput of the same receiver when it is honest.
     pub honest_mbit_s: f64,
-    /// `liar_mbit_s` as a share of `honest_mbit_s`.
+    /// `liar_mbit_s` divided by `honest_mbit_s`; 1: nothing gained.
     pub gain: f64,
     /// The liar's share of the goodput of both.
     pub share: f64,

@@ -98,7 +98,7 @@ mod tests {
     }
 
     #[test]
-    fn runs_that_fall_into_two_groups_are_recognised() {
+    fn runs_that_fall_into_two_groups_are_recognized() {
         let groups = |values: &[f64]| Estimate::of(values.iter().copied()).two_groups;
         let told = groups(&[7.5, 3.5, 3.4, 7.6, 3.6]).unwrap();
         assert!((told[0].mean - 3.5).abs() < 1e-12 && (told[1].mean - 7.55).abs() < 1e-12);

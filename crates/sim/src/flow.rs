@@ -29,7 +29,7 @@ pub(crate) struct Flow {
     /// Its transactions are complete and an end has closed; this has been handled.
     pub(crate) done: bool,
     truth: Truth,
-    /// Misbehaviour of the receiver, applied between its TCP and the network; none for honest receivers.
+    /// Misbehavior of the receiver, applied between its TCP and the network; none for honest receivers.
     liar: Option<Box<MisbehavingReceiver>>,
     /// Losses that must still be reported to a sender with an oracle; none for other senders.
     oracle: Option<Box<Oracle>>,

@@ -1,6 +1,6 @@
 //! Misbehaving receivers (Savage et al. 1999), which send false acknowledgments to get more than their share of a path.
 //!
-//! The misbehaviour is applied between a receiver's TCP and the network: [`super::flow`] passes it each segment that arrives
+//! The misbehavior is applied between a receiver's TCP and the network: [`super::flow`] passes it each segment that arrives
 //! and each that is sent. It may know more than a real attacker, who has to guess, for example, SND.NXT. So an attack here
 //! is at least as strong as the same attack by a real host.
 

@@ -1,6 +1,6 @@
 //! The same seed gives the same bytes: the complete packet traces of three scenarios, each reduced to one number.
 //!
-//! A change here is a change of behaviour. If it was intended, list it in the changelog under "Results that change".
+//! A change here is a change of behavior. If it was intended, list it in the changelog under "Results that change".
 
 use std::sync::Arc;
 

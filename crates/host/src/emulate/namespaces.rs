@@ -211,7 +211,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn networks_in_use_are_recognised() {
+    fn networks_in_use_are_recognized() {
         assert_eq!(subnet_of_route("reknit-out0\t00034D0A\t00000000\t0001\t0\t0\t0\tFCFFFFFF\t0\t0\t0"), Some(3));
         assert_eq!(subnet_of_route("eth0\t000200C0\t00000000\t0001\t0\t0\t0\t00FFFFFF\t0\t0\t0"), None);
         assert_eq!(subnet_of_route("Iface\tDestination\tGateway"), None);

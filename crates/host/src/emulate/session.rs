@@ -64,7 +64,9 @@ pub(super) struct Session<'s, 'm> {
     pub(super) command: Pid,
     /// Readable when everything inside has ended.
     pub(super) ended: Arc<EventFd>,
+    /// The command has ended, but connections are still closing.
     pub(super) idle: Arc<AtomicBool>,
+    /// Do not wait for them.
     pub(super) hurry: Arc<AtomicBool>,
     pub(super) began: Instant,
     /// How often the meter is reported, and to what.

@@ -43,7 +43,9 @@ pub(crate) struct Observer {
     pub(crate) retransmissions: u64,
     /// Data segments that arrived after all of their data had arrived.
     pub(crate) duplicates_delivered: u64,
+    /// Resets that were sent, also those that were lost on the way.
     pub(crate) resets: u64,
+    /// FINs that were delivered.
     pub(crate) fins: u64,
 }
 

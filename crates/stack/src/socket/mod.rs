@@ -1,6 +1,6 @@
 //! One socket: a connection with its buffers, its owner, and the events that the owner waits for. This file has the events of
-//! the network and of time, which [`crate::sockets`] passes on; `calls` has those of the application, `turns` those of the
-//! send queue.
+//! the network and of time, which [`crate::sockets`] passes on, and what `stack/settle` asks once the socket has sent all it can;
+//! `calls` has the calls of the application, `turns` those of the send queue.
 
 mod calls;
 mod turns;
@@ -317,7 +317,7 @@ impl Socket {
         false
     }
 
-    /// Notifies the application, once, that the connection has ended.
+    /// Notifies the application, once, that the connection has ended; it may still read. Called by `stack/settle`.
     pub(crate) fn notify_closed(&mut self, id: SocketId, events: &mut Events) {
         if self.owner != Owner::Application || !self.interest.take_closed() {
             return;

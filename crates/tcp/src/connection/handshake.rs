@@ -39,7 +39,7 @@ impl Connection {
             ..Options::default()
         };
         let ack = if answering { self.receiver.rcv_nxt().to_wire(self.receiver.irs()) } else { SeqNum(0) };
-        let window = self.receiver.announce_on_syn(self.expected_len(answering));
+        let window = self.receiver.advertise_on_syn(self.expected_len(answering));
         self.out.push_back(Segment { seq: self.identity.isn, ack, window, flags, options, ..Segment::default() });
         self.opening.on_syn_sent(now, &self.config);
         if answering {
@@ -141,7 +141,7 @@ impl Connection {
         self.take_peers_syn(now, syn);
         self.lifecycle.transition(Event::SynArrives);
         self.opening.on_answered_syn(now, &self.config);
-        self.receiver.announce_on_syn(self.expected_len(true));
+        self.receiver.advertise_on_syn(self.expected_len(true));
         self.peer_timestamp.on_ack_sent(self.receiver.rcv_nxt());
     }
 

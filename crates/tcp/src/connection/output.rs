@@ -128,7 +128,7 @@ impl Connection {
         Segment {
             seq: start.to_wire(self.identity.isn),
             ack: ack.to_wire(self.receiver.irs()),
-            window: self.receiver.announce(ack),
+            window: self.receiver.advertise_window(ack),
             len,
             flags: self.ecn_echo.mark(flags),
             options: Options {

@@ -1,4 +1,4 @@
-//! The peer's newest timestamp: the one that is echoed, and that old duplicates are recognised by (RFC 7323 §4.3 and §5.3).
+//! The peer's newest timestamp: the one that is echoed, and that old duplicates are recognized by (RFC 7323 §4.3 and §5.3).
 
 use reknit_units::{Duration, Instant};
 

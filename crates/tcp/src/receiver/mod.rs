@@ -361,9 +361,9 @@ impl Receiver {
     }
 
     /// The window field for a segment that acknowledges `ack`, scaled.
-    pub(crate) fn announce(&mut self, ack: Offset) -> u16 {
+    pub(crate) fn advertise_window(&mut self, ack: Offset) -> u16 {
         let facts = window_facts!(self);
-        self.window.announce(ack, &facts)
+        self.window.advertise_window(ack, &facts)
     }
 
     /// The window field that announces nothing new.
@@ -385,10 +385,10 @@ impl Receiver {
     }
 
     /// The window of a SYN, which is never scaled (RFC 7323 §2.2). The peer's segments will have up to `mss` bytes of data.
-    pub(crate) fn announce_on_syn(&mut self, mss: Bytes) -> u16 {
+    pub(crate) fn advertise_on_syn(&mut self, mss: Bytes) -> u16 {
         let windows = self.plugins.receive_buffers.iter_mut().map(|buffer| buffer.initial(mss));
         self.window.use_buffer(windows.fold(Bytes::MAX, Bytes::min), &self.config);
-        self.window.announce_unscaled(self.reassembly.rcv_nxt(), &self.config)
+        self.window.advertise_unscaled(self.reassembly.rcv_nxt(), &self.config)
     }
 
     /// From now on the application reads all data as it arrives, before it is acknowledged.

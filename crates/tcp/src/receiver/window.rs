@@ -66,7 +66,7 @@ impl ReceiveWindow {
 
     /// The window field for a segment that acknowledges `ack`, scaled. The right edge only moves forward, and only by a
     /// useful amount (silly window avoidance, RFC 9293 §3.8.6.2.2).
-    pub(super) fn announce(&mut self, ack: Offset, facts: &WindowFacts<'_>) -> u16 {
+    pub(super) fn advertise_window(&mut self, ack: Offset, facts: &WindowFacts<'_>) -> u16 {
         let rounds_up = self.shift > 0 && !facts.buffers.is_empty();
         let (visible, largest) = (self.visible(facts.config), facts.largest());
         let edge = self.allowed_edge(facts, visible, largest);
@@ -100,7 +100,7 @@ impl ReceiveWindow {
     }
 
     /// The window field of a SYN.
-    pub(super) fn announce_unscaled(&mut self, rcv_nxt: Offset, config: &Config) -> u16 {
+    pub(super) fn advertise_unscaled(&mut self, rcv_nxt: Offset, config: &Config) -> u16 {
         let field = self.visible(config).0.min(u64::from(u16::MAX));
         self.edge = self.edge.max(rcv_nxt + Bytes(field));
         field as u16

@@ -59,6 +59,8 @@ impl AckInput {
 const MAXIMUM_LATENESS: Duration = Duration::from_secs(60);
 
 impl Sender {
+    /// An ACK: called by the connection after step 1. The long way goes through [`super::backlog`], which runs the pipeline, in
+    /// parts if the ACK is large.
     pub(crate) fn on_ack(&mut self, now: Instant, input: &AckInput) {
         if self.withholder.as_mut().is_some_and(|withholder| withholder.is_optimistic(input, &self.board)) {
             // The connection ends: see `has_detected_optimistic_ack`.
@@ -241,7 +243,7 @@ impl Sender {
         duplicates: &mut Vec<Duplicate>,
     ) -> Option<&'a Range<Offset>> {
         let range = input.sack.as_ref()?.dsack.as_ref()?;
-        let is_possible = self.dsack_limit.admits(range.end.since(range.start), self.state.smss);
+        let is_possible = self.dsack_limit.count_report(range.end.since(range.start), self.state.smss);
         if self.config.limit_dsacks && !is_possible {
             return None;
         }

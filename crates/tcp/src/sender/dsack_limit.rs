@@ -19,7 +19,7 @@ impl DsackLimit {
     }
 
     /// A DSACK reports `len` bytes. True if that is possible; it is counted in any case.
-    pub(super) fn admits(&mut self, len: Bytes, smss: Bytes) -> bool {
+    pub(super) fn count_report(&mut self, len: Bytes, smss: Bytes) -> bool {
         self.reported += segments(len, smss);
         self.reported <= self.retransmitted
     }

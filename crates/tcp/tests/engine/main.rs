@@ -1,4 +1,4 @@
-//! The engine's behaviour: the protocol, loss recovery, measurements. All tests are one program, because linking takes
+//! The engine's behavior: the protocol, loss recovery, measurements. All tests are one program, because linking takes
 //! longer than running.
 
 mod acknowledging;

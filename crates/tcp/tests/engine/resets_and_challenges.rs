@@ -112,7 +112,7 @@ fn a_rst_after_a_gap_is_challenged_until_the_gap_is_filled() {
 
 #[test]
 fn a_peer_that_has_crashed_learns_of_it_from_a_challenge() {
-    // RFC 9293 §3.5.1, figure 9: it opens a new connection, does not recognise our ACK, and sends a RST with exactly
+    // RFC 9293 §3.5.1, figure 9: it opens a new connection, does not recognize our ACK, and sends a RST with exactly
     // its number.
     let mut peer = Peer::established(plain());
     assert_eq!(peer.exchange(segment(Flags::SYN, 400, 0, 0)), [". 1:1(0) ack 1"]);

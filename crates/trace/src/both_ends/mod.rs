@@ -1,7 +1,7 @@
 //! Two captures of the same packets, at two points of the path: what was lost, late or duplicated in between is known instead
 //! of inferred, for any protocol over IP.
 //!
-//! Packets are recognised by the fields that do not change on the way (`passage.rs`), and those of one capture are matched with
+//! Packets are recognized by the fields that do not change on the way (`passage.rs`), and those of one capture are matched with
 //! those of the other (`pairs.rs`). Which capture was made nearer to the sender is inferred for each flow (`flows.rs`). The
 //! clocks are aligned by the fastest packets (`clock.rs`). `report.rs` has the result.
 

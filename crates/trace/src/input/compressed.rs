@@ -1,4 +1,4 @@
-//! Recognises gzip and zstd. Both are decoded as a stream, so a small file that would expand to a huge one costs time,
+//! Recognizes gzip and zstd. Both are decoded as a stream, so a small file that would expand to a huge one costs time,
 //! but little memory: 32 KiB with gzip, and the window of the file with zstd, at most 100 MiB.
 
 use std::io::{self, BufRead, BufReader, Read};

@@ -1,4 +1,4 @@
-//! Capture formats that are not supported: they are recognised so that the error message can say how to convert them.
+//! Capture formats that are not supported: they are recognized so that the error message can say how to convert them.
 
 /// The first bytes of files, and what they are.
 const MAGIC: &[(&[u8], &str)] = &[
@@ -54,7 +54,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn formats_are_recognised() {
+    fn formats_are_recognized() {
         assert_eq!(recognize(b"snoop\0\0\0\0\0\0\x02\0\0\0\x04"), Some("snoop (Solaris)"));
         assert_eq!(recognize(b"GMBU\0\x02"), Some("Microsoft Network Monitor 2"));
         assert_eq!(recognize(b"GIF89a"), None);

@@ -77,7 +77,7 @@ pub struct Frames<'r> {
 }
 
 impl<'r> Frames<'r> {
-    /// Recognises the compression and the format.
+    /// Recognizes the compression and the format.
     ///
     /// # Errors
     /// If the reader fails, or the format is none that can be read.

@@ -144,7 +144,7 @@ mod tests {
     }
 
     #[test]
-    fn a_queue_that_overflows_before_an_outage_is_recognised() {
+    fn a_queue_that_overflows_before_an_outage_is_recognized() {
         let mut packets = burst(|_| false);
         let began = packets[199].sent + 500_000_000;
         let down =

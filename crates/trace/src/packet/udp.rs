@@ -7,7 +7,7 @@ use super::{Endpoint, Packet};
 
 /// Flows that are distinguished. Packets of further flows are counted one by one.
 const MAX_FLOWS: usize = 4096;
-/// Packets in a row that are needed to recognise RTP: any two bits may look like its version.
+/// Packets in a row that are needed to recognize RTP: any two bits may look like its version.
 const RTP_PACKETS: u32 = 3;
 /// Steps of RTP's sequence numbers.
 const RTP_STEP: u16 = 16;
@@ -113,7 +113,7 @@ impl Flow {
     }
 }
 
-/// The protocol of a packet that is recognised with certainty.
+/// The protocol of a packet that is recognized with certainty.
 fn recognized(payload: &[u8], len: usize) -> Option<&'static str> {
     const STUN_COOKIE: [u8; 4] = [0x21, 0x12, 0xa4, 0x42];
     match payload {

@@ -1,5 +1,6 @@
 //! Which of two packets was sent first, by their headers. [`super::data`] calls `on_new` for each packet with new data before it
-//! is judged; the other functions only read. Owned by [`super::data`].
+//! is judged; the other functions only read: [`super::upstream`] calls them as a packet passes and as a range is decided. Owned by
+//! [`super::data`].
 
 use std::cmp::Ordering;
 
