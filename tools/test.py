@@ -25,6 +25,8 @@ EVERYWHERE = ("cat", "chmod", "cp", "env", "grep", "id", "mkfifo", "mknod", "sh"
 # What tests ask for.
 PROGRAMS = {"cc", "chromium", "curl", "dig", "ip", "iperf3", "mount", "nft", "ping"}
 PROGRAMS |= {"python3", "rustc", "setpriv", "setsid", "tshark", "unshare"}
+# These transfers with the kernel start no program, and take minutes.
+LONG = ("every_variant_against_the_kernel", "_100_mb")
 # A test with one of these starts programs other than reknit.
 STARTS_PROGRAMS = re.compile(
     r"\bmachine::|\bin_namespace\b|Command::new\((?!env!\(\"CARGO_BIN_EXE)|\bopen_(page|url)\b"
@@ -92,6 +94,7 @@ def run_bare(cargo: str, folder: Path) -> list[Result]:
     command = [cargo, "test", "--locked", "--no-fail-fast", "--workspace"]
     command += ["--config", f'target."cfg(unix)".runner = ["{env}", "PATH={folder}"]']
     command += [word for name in sorted({file.stem for file in starting}) for word in ("--test", name)]
+    command += ["--", *(word for name in LONG for word in ("--skip", name))]
     crates = run(command, skips_pass=True)
     tests = [file for place in ("python/tests", "tests", "study/tests") for file in Path(place).glob("test_*.py")]
     pages = [str(file) for file in tests if STARTS_PROGRAMS.search(file.read_text())]

@@ -69,7 +69,9 @@ pub(super) fn left_out(analysis: &Analysis) -> Option<String> {
 
 /// The answer: what happened, on what path, what it cost, what to do, and how sure that is.
 pub(super) fn first_screen(worst: &DirectionReport) -> Vec<(String, String)> {
-    let none = if !shows_arrivals(worst) && worst.round_trip.is_some() {
+    let none = if worst.incident(Incident::ResetByReceiver).is_some() && worst.verdicts.all() == 0 {
+        "nothing about the network: the receiver reset the connection"
+    } else if !shows_arrivals(worst) && worst.round_trip.is_some() {
         "capture for longer: the acknowledgments tell what arrived"
     } else if !shows_arrivals(worst) {
         "capture both directions: the acknowledgments tell what arrived"
@@ -137,7 +139,7 @@ fn happened_to_packets(worst: &DirectionReport) -> Option<String> {
         _ if worst.is_quiet() => match not_acknowledged(worst) {
             0 => "all packets arrived once and in order".to_owned(),
             bytes => format!(
-                "all packets that were acknowledged arrived once and in order; the capture ends before the last {} could be",
+                "all packets that were acknowledged arrived once and in order; the capture has no acknowledgment of the last {}",
                 how_many(bytes, "byte")
             ),
         },
