@@ -34,7 +34,9 @@ def documented(of: str) -> list[dict[str, Any]]:
     for page in [ROOT / "README.md", *(ROOT / "docs").glob("**/*.md")]:
         for text in re.findall(r"^```toml.*?\n(.*?)^```", page.read_text(), re.DOTALL | re.MULTILINE):
             table = tomllib.loads(text)
-            if "forward" in table:
+            if "listeners" in table:
+                kind = "proxy"
+            elif "forward" in table:
                 kind = "path"
             else:
                 kind = "scenario" if {"path", "flows", "axes"} & table.keys() else "variant"
