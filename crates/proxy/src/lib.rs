@@ -1,8 +1,8 @@
 //! `reknit proxy`: connections are terminated here, so that the leg that reorders uses reknit's TCP, and the other leg the
 //! kernel's.
 //!
-//! Packets are steered to a TUN device by marks and a routing table, not by NAT: when the process ends in whatever way, the device
-//! and its routes are gone, and new connections go the ordinary way.
+//! Packets are steered to a TUN device by marks and a routing table, not by NAT: however the process ends, the device and its
+//! routes are gone, and new connections go the ordinary way.
 //!
 //! | module | responsibility |
 //! |---|---|

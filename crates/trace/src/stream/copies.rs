@@ -112,7 +112,7 @@ impl Copies {
     fn compare(&mut self, packet: &Packet, is_elsewhere: bool) -> Seen {
         let Some(hash) = hash(packet) else { return Seen::New };
         let recent = self.recent.get_or_insert_default();
-        let Some((_, is_retransmission)) = recent.packets.iter_mut().find(|(known, _)| *known == hash) else {
+        let Some((_, was_repeated)) = recent.packets.iter_mut().find(|(known, _)| *known == hash) else {
             self.packets += 1;
             recent.add(hash);
             if self.packets > FIRST && recent.copied * 2 < self.packets {
@@ -120,7 +120,7 @@ impl Copies {
             }
             return Seen::New;
         };
-        recent.copied += u32::from(!std::mem::replace(is_retransmission, true));
+        recent.copied += u32::from(!std::mem::replace(was_repeated, true));
         self.has_several |= is_elsewhere;
         let is_capture = is_elsewhere || recent.copied >= ENOUGH && recent.copied * 2 >= self.packets;
         self.left_out += u64::from(is_capture);

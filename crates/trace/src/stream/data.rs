@@ -479,7 +479,6 @@ impl Data {
 
     /// The capture ends.
     pub(super) fn finish(&mut self, known: &SequenceState, out: &mut FindingSink<'_>) {
-        self.on_end(known, out);
         self.report_unrepaired(known, out);
         while let Some(forgotten) = self.ranges.pop_front_if(|_| true) {
             self.decide(&forgotten, known, out);
