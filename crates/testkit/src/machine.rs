@@ -37,8 +37,10 @@ pub fn skip(missing: &str) {
     assert!(env::var_os("CI").is_none(), "{note}; CI must have it");
     eprintln!("skipped: {note}");
     if let Some(file) = env::var_os("SKIPPED_TESTS") {
+        // In one write, since tests of one process run in several threads.
+        let line = format!("{note}\n");
         let written =
-            File::options().append(true).create(true).open(&file).and_then(|mut file| writeln!(file, "{note}"));
+            File::options().append(true).create(true).open(&file).and_then(|mut file| file.write_all(line.as_bytes()));
         written.unwrap_or_else(|error| panic!("{}: {error}", file.display()));
     }
 }
