@@ -63,7 +63,7 @@ struct Current {
 pub fn dry_run(settings: &Settings) -> Result<String, String> {
     let plan = Plan::new(settings, Marks::new(0), &Machine::examine(settings)?);
     let lines = |steps: &[Step]| steps.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n");
-    let device = format!("ip tuntap add {DEVICE} mode tun    # removed when the proxy ends, in whatever way\n");
+    let device = format!("ip tuntap add {DEVICE} mode tun    # removed when the proxy ends, however it ends\n");
     Ok(format!("{device}{}\n\n# at the end:\n{}\n", lines(&plan.steps), lines(&plan.undo)))
 }
 
@@ -132,7 +132,7 @@ async fn bind(address: SocketAddr) -> Result<tokio::net::TcpListener, String> {
     bound.map_err(|error| format!("metrics {address}: {}", text(&error)))
 }
 
-/// Removes the rules, whatever happens.
+/// Removes the rules when it is dropped, also after an error.
 struct Guard<'a>(&'a Plan);
 
 impl Drop for Guard<'_> {

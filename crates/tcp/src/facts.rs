@@ -68,7 +68,7 @@ pub struct SendState {
     pub flight_before_disorder: Bytes,
     /// Until this time a postponement delays the fast retransmit, so verdicts of the detector would have no effect.
     pub postponed_until: Instant,
-    /// Until this time neither the window nor the timeout changes, whatever happens.
+    /// Until this time neither the window nor the timeout changes.
     pub frozen_until: Instant,
     /// The RTT of the handshake; none if a SYN was retransmitted.
     pub handshake_rtt: Option<Duration>,

@@ -24,7 +24,7 @@ const TYPE_IPV6: [u8; 2] = [0x86, 0xdd];
 /// the checksum begins.
 const POSITIONS: [usize; 2] = [2, 6];
 
-/// A host of its own on an Ethernet interface, beside the kernel, which keeps its addresses. All packets go to one router; both
+/// Packets of an Ethernet interface for addresses that the kernel does not have. All packets go to one router; both
 /// find each other by ARP. With offload, as [`PacketIo::has_offload`].
 ///
 /// The kernel sees the packets too. It ignores them, because they are for an address that it does not have, unless it forwards
