@@ -112,7 +112,7 @@ fn variants(args: &Args) -> Result<Vec<NamedVariant>, Failure> {
         return Ok(customs.iter().map(NamedVariant::custom).collect());
     }
     let refuse = |error: reknit_compare::KeyError| error.at(Location::argument("variants"));
-    Ok(named_variant::choose(refuse, &names, &customs, &customs)?)
+    Ok(named_variant::choose(refuse, &names, |name| named_variant::expand(name, &customs), &customs)?)
 }
 
 fn render_text(report: &AttackReport) -> String {

@@ -32,6 +32,7 @@ use std::ffi::OsString;
 
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 use reknit_compare::InputError;
+use reknit_sim::Transports;
 pub use style::STYLE;
 
 pub use attacks::tables as attack_tables;
@@ -132,6 +133,11 @@ pub fn command() -> clap::Command {
 /// Runs the command with these arguments, beginning with the program's name. Exit codes: 0 success, 1 failure, 2 wrong
 /// usage.
 pub fn run(arguments: impl IntoIterator<Item = OsString>) -> u8 {
+    run_with(arguments, &Transports::default())
+}
+
+/// The same command with further transports, which it simulates beside the variants.
+pub fn run_with(arguments: impl IntoIterator<Item = OsString>, transports: &Transports) -> u8 {
     let mut arguments: Vec<OsString> = arguments.into_iter().collect();
     // `reknit help COMMAND`, as with git and cargo.
     if arguments.get(1).is_some_and(|word| word == "help") {
@@ -147,12 +153,12 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> u8 {
         Command::Analyze(args) => analyze::run(&args),
         Command::Replay(args) => replay::run(&args),
         Command::Watch(args) => watch::run(&args),
-        Command::Compare(args) => compare::run(&args),
-        Command::Simulate(args) => simulate::run(&args),
-        Command::Sweep(args) => sweep::run(&args),
-        Command::Matrix(args) => matrix::run(&args),
+        Command::Compare(args) => compare::run(&args, transports),
+        Command::Simulate(args) => simulate::run(&args, transports),
+        Command::Sweep(args) => sweep::run(&args, transports),
+        Command::Matrix(args) => matrix::run(&args, transports),
         Command::Attacks(args) => attacks::run(&args),
-        Command::Variants(args) => variants::run(&args),
+        Command::Variants(args) => variants::run(&args, transports),
         Command::Paths(args) => paths::run(&args),
         Command::Papers(args) => papers::run(&args),
         Command::Testbed(args) => testbed::run(&args),

@@ -1,6 +1,7 @@
 //! `reknit simulate`: one run, with its time series.
 
 use reknit_compare::{RunSummary, ScenarioOptions, SimulateOptions, Trajectory, named_variant};
+use reknit_sim::Transports;
 use reknit_units::Duration;
 use serde_json::Value;
 
@@ -42,8 +43,8 @@ pub(crate) struct Args {
     csv: bool,
 }
 
-pub(crate) fn run(args: &Args) -> Result<(), Failure> {
-    let options = options(args)?;
+pub(crate) fn run(args: &Args, transports: &Transports) -> Result<(), Failure> {
+    let options = options(args, transports)?;
     let stop = output::on_interrupt();
     let Some(trajectory) = reknit_compare::simulate(&options, &stop)? else { return Err(Failure::Interrupted) };
     for warning in &trajectory.warnings {
@@ -60,9 +61,9 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     }
 }
 
-fn options(args: &Args) -> Result<SimulateOptions, Failure> {
+fn options(args: &Args, transports: &Transports) -> Result<SimulateOptions, Failure> {
     let options = args.simulation.options(args.source.scenario.as_deref())?;
-    let scenario = ScenarioOptions { path: args.source.path(), ..options };
+    let scenario = ScenarioOptions { path: args.source.path(), transports: transports.clone(), ..options };
     let variant = variant(args, &scenario)?;
     let sample_every = args.sample_every.or(args.csv.then_some(SAMPLE_EVERY));
     Ok(SimulateOptions { scenario, variant, seed: args.seed, sample_every })

@@ -6,7 +6,7 @@ use std::sync::atomic::Ordering;
 use rayon::prelude::*;
 use reknit_compare::{Error, Estimate, Grid, GridFile, Point, RunSummary, Store, columns, names};
 use reknit_path::is_file_name;
-use reknit_sim::MAX_SEEDS;
+use reknit_sim::{MAX_SEEDS, Transports};
 use serde::Serialize;
 use serde_json::{Map, Value};
 
@@ -59,14 +59,14 @@ pub(crate) struct Args {
     quiet: bool,
 }
 
-pub(crate) fn run(args: &Args) -> Result<(), Failure> {
+pub(crate) fn run(args: &Args, transports: &Transports) -> Result<(), Failure> {
     let seeds = args.seeds.map(|n| (1..=u64::from(n)).collect());
-    let grid = Grid::new(grid_file(args)?, seeds, &args.simulation.scenario.variant_file)?;
+    let grid = Grid::new(grid_file(args, transports)?, seeds, &args.simulation.scenario.variant_file)?;
     for warning in &grid.warnings {
         output::note(format_args!("warning: {warning}"));
     }
     let store = args.store.as_deref().map(Store::open).transpose()?;
-    let runs = simulate(&grid, store.as_ref(), args.quiet)?;
+    let runs = simulate(&grid, transports, store.as_ref(), args.quiet)?;
     if args.json {
         let text = serde_json::to_string_pretty(&Document::of(&grid, &runs));
         output::print(&(text.map_err(|error| Failure::Failed(error.to_string()))? + "\n"))?;
@@ -85,8 +85,9 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
 }
 
 /// The file, with the options that override it.
-fn grid_file(args: &Args) -> Result<GridFile, Failure> {
+fn grid_file(args: &Args, transports: &Transports) -> Result<GridFile, Failure> {
     let mut file = GridFile::load(&args.file)?;
+    file.transports = transports.clone();
     let paths = names::expand_paths(&args.path)?;
     let absolute = |path: &String| if is_file_name(path) { std::path::absolute(path).ok() } else { None };
     let path = |path: &String| absolute(path).map_or_else(|| path.clone(), |file| file.display().to_string());
@@ -97,7 +98,12 @@ fn grid_file(args: &Args) -> Result<GridFile, Failure> {
 }
 
 /// The run of each point; none if it was interrupted.
-fn simulate(grid: &Grid, store: Option<&Store>, quiet: bool) -> Result<Vec<Option<RunSummary>>, Failure> {
+fn simulate(
+    grid: &Grid,
+    transports: &Transports,
+    store: Option<&Store>,
+    quiet: bool,
+) -> Result<Vec<Option<RunSummary>>, Failure> {
     let stop = output::on_interrupt();
     let bar = output::progress(grid.points.len() as u64, "simulating", quiet);
     let one = |point: &Point| {
@@ -108,7 +114,7 @@ fn simulate(grid: &Grid, store: Option<&Store>, quiet: bool) -> Result<Vec<Optio
         if stop.load(Ordering::Relaxed) {
             return Ok(None);
         }
-        let Some(run) = point.run(&stop)? else { return Ok(None) };
+        let Some(run) = point.run(transports, &stop)? else { return Ok(None) };
         if let Some(store) = store {
             store.add(point, &run)?;
         }
@@ -220,13 +226,17 @@ fn means(runs: &[&RunSummary]) -> [String; 6] {
     let count = |value: fn(&RunSummary) -> u64| runs.iter().map(|run| value(run)).sum::<u64>() as f64;
     let share = |part: f64, whole: f64| output::per_cent(if whole > 0.0 { part / whole } else { 0.0 });
     let mean = |sum: f64| output::count(sum / runs.len() as f64);
+    let reported = |count: &str, shown: String| {
+        if runs.iter().all(|run| run.reports(count)) { shown } else { "-".to_owned() }
+    };
+    let cuts = format!("{} ({})", mean(count(|run| run.window_cuts.total)), mean(count(|run| run.false_window_cuts)));
     let retransmitted = count(|run| run.retransmissions.total);
     [
         output::estimate(&estimate(|run| run.goodput_mbit_s)),
         share(retransmitted, count(|run| run.segments_sent)),
         share(count(|run| run.spurious_retransmissions), retransmitted),
-        format!("{} ({})", mean(count(|run| run.window_cuts.total)), mean(count(|run| run.false_window_cuts))),
-        mean(count(|run| run.undos)),
-        mean(count(|run| run.timeouts)),
+        reported("window_cuts", cuts),
+        reported("undos", mean(count(|run| run.undos))),
+        reported("timeouts", mean(count(|run| run.timeouts))),
     ]
 }

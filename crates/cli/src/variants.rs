@@ -4,6 +4,7 @@ use std::fmt::Write;
 
 use reknit_compare::about::{self, Setting};
 use reknit_compare::catalogue::Document;
+use reknit_sim::Transports;
 use reknit_variants::{VARIANTS, Variant, file};
 
 use crate::table::{self, Align, Column, Screen};
@@ -26,11 +27,18 @@ pub(crate) struct Args {
     json: bool,
 }
 
-pub(crate) fn run(args: &Args) -> Result<(), Failure> {
+pub(crate) fn run(args: &Args, transports: &Transports) -> Result<(), Failure> {
     let screen = Screen::stdout();
     let Some(name) = &args.name else {
-        return if args.json { output::print_json(&Document::of(&VARIANTS)) } else { output::print(&list(screen)) };
+        return if args.json {
+            output::print_json(&Document::of(&VARIANTS))
+        } else {
+            output::print(&list(transports, screen))
+        };
     };
+    if let Some(transport) = transports.find(name) {
+        return output::print(&format!("{}\n", table::wrap(transport.about(), screen.text_width(), 0)));
+    }
     let variant = reknit_variants::find(name).map_err(|error| Failure::Usage(error.to_string()))?;
     if args.json {
         output::print_json(&Document::of(std::slice::from_ref(variant)))
@@ -41,8 +49,8 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     }
 }
 
-/// All variants, grouped by family.
-fn list(screen: Screen) -> String {
+/// All variants, grouped by family, then the other transports.
+fn list(transports: &Transports, screen: Screen) -> String {
     let mut columns = [
         Column::new("variant", 0, Align::Left),
         Column::wrapping("summary", 0, 24),
@@ -74,7 +82,17 @@ fn list(screen: Screen) -> String {
     let table = table::render_grouped(&columns, &headings, screen);
     let hint = "Explain one variant: reknit variants NAME. Print it as a file to edit: reknit variants NAME --toml. Select a family: \
                 --variants family:NAME. --json prints all details.";
-    format!("{table}\n{}\n", table::wrap(hint, screen.text_width(), 0))
+    format!("{table}\n{}{}\n", others(transports, screen), table::wrap(hint, screen.text_width(), 0))
+}
+
+/// The list of other transports; nothing if the program has none.
+fn others(transports: &Transports, screen: Screen) -> String {
+    let items: Vec<(String, String)> =
+        transports.iter().map(|transport| (format!("  {}", transport.name()), transport.about().to_owned())).collect();
+    if items.is_empty() {
+        return String::new();
+    }
+    format!("Other transports\n{}\n", table::definitions(&items, screen.text_width()))
 }
 
 /// The page of one variant: header, facts, parts, parameters.

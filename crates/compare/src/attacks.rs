@@ -184,5 +184,6 @@ fn scenario(
         seed,
         phases: Phases::Drawn,
         sample_every: None,
+        transport: None,
     })
 }

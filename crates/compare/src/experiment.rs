@@ -33,10 +33,10 @@ impl CompareOptions {
         let plan = &self.scenario.plan;
         let chosen = if !self.variants.is_empty() || plan.variants.is_empty() {
             let refuse = |error: KeyError| error.at(Location::argument("variants"));
-            named_variant::choose(refuse, &self.variants, &setup.customs, setup.of_files())
+            named_variant::choose(refuse, &self.variants, |name| setup.expand(name), setup.of_files())
         } else {
             let refuse = |error: KeyError| error.inside("variants").at(&plan.location);
-            named_variant::choose(refuse, &plan.variants, &setup.customs, setup.of_files())
+            named_variant::choose(refuse, &plan.variants, |name| setup.expand(name), setup.of_files())
         };
         chosen?.into_iter().map(|variant| setup.with_settings(variant)).collect()
     }
@@ -306,7 +306,7 @@ fn shown(runs: &[RunSummary]) -> BTreeMap<String, f64> {
 pub(crate) fn fallbacks(variant: &NamedVariant, plan: &Plan, result: &RunResult) -> Option<Vec<String>> {
     let is_fixed: Vec<bool> = plan.workloads().map(|(group, _)| group.variant.is_some()).collect();
     let flow = result.flows.iter().find(|flow| !is_fixed[flow.group as usize])?;
-    Some(variant.fallbacks(&flow.last))
+    Some(flow.last.as_ref().map_or(Vec::new(), |last| variant.fallbacks(last)))
 }
 
 impl Row {

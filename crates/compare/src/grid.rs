@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use rayon::prelude::*;
 use reknit_config::{InputError, KeyError};
-use reknit_sim::{MAX_SEEDS, Plan};
+use reknit_sim::{MAX_SEEDS, Plan, Transports};
 use reknit_variants::Custom;
 use serde::Deserialize;
 use toml::{Spanned, Table, Value};
@@ -30,6 +30,8 @@ pub struct GridFile {
     pub table: Table,
     /// The axes; the last one varies fastest.
     pub axes: Vec<Axis>,
+    /// The transports that may be compared beside the variants.
+    pub transports: Transports,
 }
 
 /// A key that varies.
@@ -139,7 +141,7 @@ impl GridFile {
         };
         let axes = axes.into_iter().map(|(key, values)| Axis::new(&key, values));
         let axes = axes.collect::<Result<_, _>>().map_err(|error: KeyError| error.at(&location))?;
-        Ok(GridFile { location, table, axes })
+        Ok(GridFile { location, table, axes, transports: Transports::default() })
     }
 
     /// Overrides `key` with these values: a single one applies to all points, several become an axis. Each is preceded
@@ -212,7 +214,7 @@ impl Grid {
     /// # Errors
     /// If any point is invalid.
     pub fn new(grid_file: GridFile, seeds: Option<Vec<u64>>, variant_files: &[PathBuf]) -> Result<Grid, Error> {
-        let GridFile { location, mut table, mut axes } = grid_file;
+        let GridFile { location, mut table, mut axes, transports } = grid_file;
         let seeds = match (seeds, table.remove("seeds")) {
             (Some(seeds), _) => seeds,
             (None, None) => (1..=5).collect(),
@@ -241,7 +243,7 @@ impl Grid {
         let (Some(size), Some(_)) = (size, all) else {
             return Err(wrong(&location, "axes", &format!("the grid has more than {MAX_POINTS} points")));
         };
-        let resolve = |i: usize| resolve(&location, chosen(&location, &table, &axes, i)?, variant_files);
+        let resolve = |i: usize| resolve(&location, chosen(&location, &table, &axes, i)?, variant_files, &transports);
         let cells: Vec<(Point, Vec<String>)> = (0..size).into_par_iter().map(resolve).collect::<Result<_, Error>>()?;
         let of_seeds = |point: &Point| seeds.iter().map(|seed| point.with_seed(*seed)).collect::<Vec<_>>();
         let points = cells.iter().flat_map(|(point, _)| of_seeds(point)).collect();
@@ -351,7 +353,12 @@ fn put(at: &mut Value, keys: &[&str], value: Value) -> Result<(), String> {
     }
 }
 
-fn resolve(location: &str, mut table: Table, variant_files: &[PathBuf]) -> Result<(Point, Vec<String>), Error> {
+fn resolve(
+    location: &str,
+    mut table: Table,
+    variant_files: &[PathBuf],
+    transports: &Transports,
+) -> Result<(Point, Vec<String>), Error> {
     let variant = table
         .remove("variant")
         .ok_or_else(|| wrong(location, "", "`variants` is missing; list the variants, or add an axis `variant`"))?;
@@ -382,7 +389,8 @@ fn resolve(location: &str, mut table: Table, variant_files: &[PathBuf]) -> Resul
         *own = format!("{location}: variant");
     }
     let variant = plan.variants.first().cloned().unwrap_or_default();
-    let options = ScenarioOptions { variant_files: variant_files.to_vec(), ..ScenarioOptions::of(plan) };
+    let (variant_files, transports) = (variant_files.to_vec(), transports.clone());
+    let options = ScenarioOptions { variant_files, transports, ..ScenarioOptions::of(plan) };
     let setup = options.look_up()?;
     Ok((Point::new(&setup, flows, &variant)?, setup.warnings()))
 }

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use reknit_config::{InputError, KeyError};
+use reknit_sim::Transport;
 use reknit_tcp::Info;
 use reknit_variants::{Composition, Custom, FAMILIES, Family, VARIANTS, Variant, requirements};
 use toml::Table;
@@ -17,21 +18,36 @@ pub struct NamedVariant {
     pub name: String,
     /// Its parts.
     pub composition: Arc<Composition>,
+    /// The transport that runs instead of reknit's TCP with these parts.
+    pub transport: Option<Arc<dyn Transport>>,
 }
 
 impl NamedVariant {
     /// A built-in variant.
     pub fn built_in(variant: &Variant) -> NamedVariant {
-        NamedVariant { name: variant.name.to_owned(), composition: Arc::new((variant.compose)()) }
+        NamedVariant::of(variant.name, Arc::new((variant.compose)()))
     }
 
     /// A variant from a file.
     pub fn custom(custom: &Custom) -> NamedVariant {
-        NamedVariant { name: custom.name.clone(), composition: Arc::new(custom.composition.clone()) }
+        NamedVariant::of(&custom.name, Arc::new(custom.composition.clone()))
+    }
+
+    /// Another transport.
+    pub fn transport(transport: &Arc<dyn Transport>) -> NamedVariant {
+        NamedVariant { transport: Some(transport.clone()), ..NamedVariant::of(transport.name(), Arc::default()) }
+    }
+
+    /// A variant with this name and these parts.
+    pub fn of(name: &str, composition: Arc<Composition>) -> NamedVariant {
+        NamedVariant { name: name.to_owned(), composition, transport: None }
     }
 
     /// Its name and its parts with their parameters, as text that does not change between runs of the program.
     pub fn parts(&self) -> String {
+        if let Some(transport) = &self.transport {
+            return format!("{}: {}", self.name, transport.about());
+        }
         let parts: Vec<String> =
             self.composition.all_parts().map(|(_, part)| format!("{} {:?}", part.algorithm, part.parameters)).collect();
         format!("{}: {}", self.name, parts.join("; "))
@@ -166,15 +182,15 @@ pub fn expand(name: &str, customs: &[Custom]) -> Result<Vec<NamedVariant>, KeyEr
     }
 }
 
-/// The variants to compare: the given names, built-in or of `known`, and those `from_files`. Without names, the files'
-/// bases, or all variants. `refuse` adds the location of an unknown name.
+/// The variants to compare: what `expand` finds for the given names, and those `from_files`. Without names, the files' bases, or
+/// all variants. `refuse` adds the location of an unknown name.
 ///
 /// # Errors
 /// If a name is unknown.
 pub fn choose(
     refuse: impl Fn(KeyError) -> InputError,
     names: &[String],
-    known: &[Custom],
+    expand: impl Fn(&str) -> Result<Vec<NamedVariant>, KeyError>,
     from_files: &[Custom],
 ) -> Result<Vec<NamedVariant>, Error> {
     let mut chosen: Vec<NamedVariant> = Vec::new();
@@ -184,7 +200,7 @@ pub fn choose(
         chosen.extend(VARIANTS.iter().filter(is_wanted).map(NamedVariant::built_in));
     }
     for name in names {
-        for variant in expand(name, known).map_err(&refuse)? {
+        for variant in expand(name).map_err(&refuse)? {
             if chosen.iter().all(|other| other.name != variant.name) {
                 chosen.push(variant);
             }

@@ -6,13 +6,13 @@ use std::fmt::Write;
 use std::sync::atomic::AtomicBool;
 
 use reknit_path::stages::Spec;
-use reknit_sim::Plan;
+use reknit_sim::{Plan, Transports};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use toml::{Table, Value};
 
 use crate::setup::Setup;
-use crate::{Error, RunSummary, ScenarioOptions, SimulateOptions, named_variant};
+use crate::{Error, RunSummary, ScenarioOptions, SimulateOptions};
 
 const FORMAT: &str = "reknit-point-1";
 /// Results may differ between sources.
@@ -65,14 +65,18 @@ impl Point {
         }
     }
 
-    /// Runs it. None if `stop` became true.
+    /// Runs it; `transports` are those that the program offers beside the variants. None if `stop` became true.
     ///
     /// # Errors
     /// If a file that its path reads is missing or has changed.
-    pub fn run(&self, stop: &AtomicBool) -> Result<Option<RunSummary>, Error> {
+    pub fn run(&self, transports: &Transports, stop: &AtomicBool) -> Result<Option<RunSummary>, Error> {
         let plan = Plan::from_table(PLACE, self.scenario.clone())?;
         let tables = self.own_variants.iter().map(|(name, table)| (name.clone(), table.clone()));
-        let scenario = ScenarioOptions { variant_tables: tables.collect(), ..ScenarioOptions::of(plan) };
+        let scenario = ScenarioOptions {
+            variant_tables: tables.collect(),
+            transports: transports.clone(),
+            ..ScenarioOptions::of(plan)
+        };
         let options = SimulateOptions { scenario, variant: self.variant.clone(), seed: self.seed, sample_every: None };
         for (file, digest) in &self.files {
             if digest_of(file)? != *digest {
@@ -105,7 +109,7 @@ impl Point {
         if let Some(flows) = flows {
             scenario.insert("flows".to_owned(), flows);
         }
-        let variant = named_variant::find(variant, &setup.customs);
+        let variant = setup.find(variant);
         let variant = variant.map_err(|error| error.inside("variant").at(&plan.location))?.name;
         Ok(Point {
             format: FORMAT.to_owned(),

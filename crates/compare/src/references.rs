@@ -41,6 +41,9 @@ impl GrowthModel {
 
     /// The growth of a variant. An unknown growth is compared with CUBIC's.
     pub(crate) fn of(variant: &NamedVariant) -> GrowthModel {
+        if variant.transport.is_some() {
+            return GrowthModel::Cubic;
+        }
         match variant.composition.congestion_control {
             CongestionControl::Reno(_) => GrowthModel::Reno,
             CongestionControl::Bbr1(_) => GrowthModel::Bbr1,

@@ -2,7 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use reknit_sim::{FlowResult, Group, Meter, Plan, PluginMetrics, RunResult, TransactionStats, WorkloadShare, jain};
+use reknit_sim::{
+    FlowResult, Group, Meter, Plan, PluginMetrics, RunResult, TransactionStats, Unreported, WorkloadShare, jain,
+};
 use reknit_tcp::stats::Armings;
 use reknit_units::Duration;
 use schemars::JsonSchema;
@@ -21,6 +23,9 @@ pub struct RunSummary {
     pub delivered_packets: u64,
     /// Data segments sent, retransmissions included.
     pub segments_sent: u64,
+    /// For another transport than reknit's TCP: the counts that it does not report. They are zero here.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub unreported: Vec<String>,
     /// Data segments retransmitted, in total and by what caused them.
     pub retransmissions: Retransmissions,
     /// Segments that arrived after an earlier copy had arrived; copies made by the network do not count.
@@ -213,12 +218,24 @@ fn shown<'a>(flows: impl IntoIterator<Item = &'a FlowResult>) -> BTreeMap<String
     shown.means().map(|(name, mean)| (name.to_string(), mean)).collect()
 }
 
+/// The names of the counts that a transport does not report.
+fn unreported(unreported: Unreported) -> Vec<String> {
+    let Unreported { causes, cuts, undos, timeouts } = unreported;
+    let counts = [(causes, "causes"), (cuts, "window_cuts"), (undos, "undos"), (timeouts, "timeouts")];
+    counts.into_iter().filter(|(missing, _)| *missing).map(|(_, name)| name.to_owned()).collect()
+}
+
 /// Goodput of all connections together, Mbit/s.
 pub(crate) fn goodput_mbit_s(result: &RunResult) -> f64 {
     result.flows.iter().map(FlowResult::goodput).sum::<f64>() / 1e6
 }
 
 impl RunSummary {
+    /// True if the transport reports the count with this name.
+    pub fn reports(&self, count: &str) -> bool {
+        self.unreported.iter().all(|missing| missing != count)
+    }
+
     /// The results of all connections of `result` together, and of each workload of `plan`.
     pub fn new(seed: u64, plan: &Plan, result: &RunResult) -> RunSummary {
         let mut transactions = TransactionStats::default();
@@ -236,6 +253,7 @@ impl RunSummary {
             goodput_mbit_s: goodput_mbit_s(result),
             delivered_packets: sum(FlowResult::packets),
             segments_sent: sum(|f| f.send.sent.total()),
+            unreported: unreported(result.flows.first().map(|flow| flow.unreported).unwrap_or_default()),
             retransmissions: Retransmissions {
                 total: sum(|f| f.send.sent.retransmissions()),
                 fast_retransmit: sum(|f| f.send.sent.fast_retransmit),
@@ -257,7 +275,7 @@ impl RunSummary {
             timeouts,
             rto_mean_ms: mean_ms(armings.total, armings.count),
             rto_max_ms: mean_ms(armings.largest, armings.count.min(1)),
-            rto_expired_mean_ms: mean_ms(armings.expired, timeouts),
+            rto_expired_mean_ms: mean_ms(armings.expired, if armings.count > 0 { timeouts } else { 0 }),
             lost_packets: sum(|f| f.lost),
             queue_drops: sum(|f| f.queue_drops),
             lost_acks: sum(|f| f.lost_acks),

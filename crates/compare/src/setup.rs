@@ -6,7 +6,7 @@ use std::sync::Arc;
 use reknit_config::{InputError, KeyError};
 use reknit_path::stages::Spec;
 use reknit_path::{Direction, Phases, Profile, StageEntry, Train};
-use reknit_sim::{FlowSetup, PathSource, Plan, Scenario, tcp_config};
+use reknit_sim::{FlowSetup, PathSource, Plan, Scenario, Transports, Workload, tcp_config};
 use reknit_units::{Bytes, Duration, Share};
 use reknit_variants::Custom;
 use toml::Table;
@@ -35,6 +35,8 @@ pub struct ScenarioOptions {
     pub variant_files: Vec<PathBuf>,
     /// Further variants as tables, each with its name for errors.
     pub variant_tables: Vec<(String, Table)>,
+    /// The transports that may be compared beside the variants.
+    pub transports: Transports,
 }
 
 /// Scenario options with all names resolved.
@@ -49,6 +51,7 @@ pub(crate) struct Setup {
     flows: FlowSetup,
     pub(crate) tcp: reknit_tcp::Config,
     settings: Vec<VariantSetting>,
+    transports: Transports,
 }
 
 impl ScenarioOptions {
@@ -64,6 +67,7 @@ impl ScenarioOptions {
             duration: None,
             variant_files: Vec::new(),
             variant_tables: Vec::new(),
+            transports: Transports::default(),
         }
     }
 
@@ -101,7 +105,8 @@ impl ScenarioOptions {
         let find = |name: &str| Ok(named_variant::find(name, &customs)?.composition);
         let flows = plan.flow_setup(&profile, find)?;
         let settings = self.set.iter().filter_map(|assignment| VariantSetting::parse(assignment)).collect();
-        Ok(Setup { plan, profile: Arc::new(profile), customs, files, duration, flows, tcp, settings })
+        let transports = self.transports.clone();
+        Ok(Setup { plan, profile: Arc::new(profile), customs, files, duration, flows, tcp, settings, transports })
     }
 
     /// The plan with the options applied.
@@ -151,9 +156,53 @@ impl Setup {
         &self.customs[..self.files]
     }
 
+    /// Finds the variant or the transport with this name.
+    ///
+    /// # Errors
+    /// If there is none, or if the transport cannot run this plan.
+    pub(crate) fn find(&self, name: &str) -> Result<NamedVariant, KeyError> {
+        match self.transports.find(name.trim()) {
+            Some(transport) => self.check_transport(NamedVariant::transport(transport)),
+            None => named_variant::find(name, &self.customs).map_err(|error| self.offer_transports(error)),
+        }
+    }
+
+    /// The variants that `name` stands for, or the transport with this name.
+    ///
+    /// # Errors
+    /// As [`Setup::find`].
+    pub(crate) fn expand(&self, name: &str) -> Result<Vec<NamedVariant>, KeyError> {
+        match self.transports.find(name.trim()) {
+            Some(_) => self.find(name).map(|transport| vec![transport]),
+            None => named_variant::expand(name, &self.customs).map_err(|error| self.offer_transports(error)),
+        }
+    }
+
+    fn offer_transports(&self, error: KeyError) -> KeyError {
+        let names: Vec<&str> = self.transports.iter().map(|transport| transport.name()).collect();
+        let offer = if names.is_empty() { String::new() } else { format!("; the transports are {}", names.join(", ")) };
+        KeyError { message: error.message + &offer, ..error }
+    }
+
+    /// Another transport has no parameters, and transfers only in bulk or once.
+    fn check_transport(&self, transport: NamedVariant) -> Result<NamedVariant, KeyError> {
+        let refuse = |why: &str| Err(KeyError::new("", format!("`{}` is another transport, {why}", transport.name)));
+        if !self.settings.is_empty() {
+            return refuse("so its parameters cannot be set");
+        }
+        if self.plan.groups.iter().any(|group| group.variant.is_some() || group.lie.is_some()) {
+            return refuse("so all flows must be of the compared variant, with honest receivers");
+        }
+        let is_one_way = |workload| matches!(workload, Workload::Bulk | Workload::Transfer(_));
+        if !self.plan.workloads().all(|(_, share)| is_one_way(share.workload)) {
+            return refuse("so the workload must be `bulk` or a transfer of a size");
+        }
+        Ok(transport)
+    }
+
     /// The variant with the parameters that are set.
     pub(crate) fn with_settings(&self, variant: NamedVariant) -> Result<NamedVariant, Error> {
-        if self.settings.is_empty() {
+        if self.settings.is_empty() || variant.transport.is_some() {
             return Ok(variant);
         }
         let changed = variant_setting::changed(&variant.name, &self.settings, &self.customs)?;
@@ -191,6 +240,7 @@ impl Setup {
             seed,
             phases: self.plan.phases,
             sample_every: None,
+            transport: variant.transport.clone(),
         }
     }
 }

@@ -13,7 +13,7 @@ use serde::Serialize;
 
 use crate::experiment::fallbacks;
 use crate::setup::Setup;
-use crate::{Error, NamedVariant, RunSummary, ScenarioOptions, named_variant};
+use crate::{Error, NamedVariant, RunSummary, ScenarioOptions};
 
 /// The most samples of a time series, all connections together.
 const MAX_SAMPLES: u128 = 1_000_000;
@@ -121,13 +121,14 @@ pub fn simulate(options: &SimulateOptions, stop: &AtomicBool) -> Result<Option<T
     let mut scenario = setup.scenario(&variant, options.seed);
     scenario.sample_every = options.sample_every;
     let Ok((result, meter)) = run_unless(&scenario, Meter::new(&scenario), stop) else { return Ok(None) };
+    let run = RunSummary::new(options.seed, &setup.plan, &result);
     Ok(Some(Trajectory {
         reknit: crate::VERSION,
         path: setup.profile.name.clone(),
         description: setup.description(),
         duration_s: setup.duration.as_secs_f64(),
         warm_up_s: setup.plan.warm_up.as_secs_f64(),
-        run: RunSummary::new(options.seed, &setup.plan, &result).with(&meter, &result),
+        run: if variant.transport.is_some() { run } else { run.with(&meter, &result) },
         fell_back: fallbacks(&variant, &setup.plan, &result).unwrap_or_default(),
         warnings: setup.warnings(),
         series: Series::of(&result.flows),
@@ -138,7 +139,7 @@ pub fn simulate(options: &SimulateOptions, stop: &AtomicBool) -> Result<Option<T
 impl SimulateOptions {
     pub(crate) fn look_up(&self) -> Result<(Setup, NamedVariant), Error> {
         let setup = self.scenario.look_up()?;
-        let variant = named_variant::find(&self.variant, &setup.customs);
+        let variant = setup.find(&self.variant);
         let variant = setup.with_settings(variant.map_err(|error| error.at(Location::argument("variant")))?)?;
         if let Some(interval) = self.sample_every.filter(|interval| interval.is_zero()) {
             return Err(InputError::of_argument("sample_every", interval, "must be more than 0").into());

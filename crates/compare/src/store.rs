@@ -87,6 +87,7 @@ impl Store {
 mod tests {
     use super::*;
     use crate::{Axis, Grid, GridFile};
+    use reknit_sim::Transports;
     use std::sync::atomic::AtomicBool;
     use toml::Value;
 
@@ -95,20 +96,23 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let table = "path = \"clean\"\nduration = \"1 s\"\nvariant = \"sack\"\n".parse().unwrap();
         let axes = vec![Axis::new("loss", Value::Array(vec![Value::Float(0.0), Value::Float(0.01)])).unwrap()];
-        let grid_file = GridFile { location: "s".to_owned(), table, axes };
+        let grid_file = GridFile { location: "s".to_owned(), table, axes, transports: Transports::default() };
         let grid = Grid::new(grid_file, Some(vec![1]), &[]).unwrap();
         let store = Store::open(folder.path()).unwrap();
-        let runs: Vec<RunSummary> =
-            grid.points.iter().map(|point| point.run(&AtomicBool::new(false)).unwrap().unwrap()).collect();
+        let runs: Vec<RunSummary> = grid
+            .points
+            .iter()
+            .map(|point| point.run(&Transports::default(), &AtomicBool::new(false)).unwrap().unwrap())
+            .collect();
         for (point, run) in grid.points.iter().zip(&runs) {
-            assert!(store.run(&point.key()).is_none());
+            assert!(store.run(&Transports::default(), &point.key()).is_none());
             store.add(point, run).unwrap();
         }
         let file = folder.path().join(format!("runs-{}.jsonl", std::process::id()));
         let text = fs::read_to_string(&file).unwrap();
         fs::write(&file, &text[..text.len() - 20]).unwrap();
         let again = Store::open(folder.path()).unwrap();
-        assert_eq!(again.run(&grid.points[0].key()), Some(&runs[0]));
-        assert_eq!(again.run(&grid.points[1].key()), None);
+        assert_eq!(again.run(&Transports::default(), &grid.points[0].key()), Some(&runs[0]));
+        assert_eq!(again.run(&Transports::default(), &grid.points[1].key()), None);
     }
 }

@@ -11,7 +11,7 @@ use reknit_compare::{
     Axis, CompareOptions, Error, GridFile, InputError, KeyError, Location, ScenarioOptions, SimulateOptions, names,
 };
 use reknit_path::{Phases, Profile};
-use reknit_sim::{Group, MAX_FLOWS, MAX_SEEDS, PathSource, Plan};
+use reknit_sim::{Group, MAX_FLOWS, MAX_SEEDS, PathSource, Plan, Transports};
 use reknit_trace::CapturePoint;
 use reknit_units::{Duration, Share};
 use toml::{Table, Value};
@@ -108,6 +108,7 @@ impl RunArgs<'_> {
             duration: self.duration.as_deref().map(duration).transpose()?,
             variant_files: self.variant_files,
             variant_tables,
+            transports: Transports::default(),
         };
         Ok((scenario, variants))
     }
@@ -129,7 +130,8 @@ pub(crate) fn grid_file(scenario: FileOrTable<'_>, axes: Vec<AxisArg<'_>>) -> Re
     let mut grid_file = match scenario {
         FileOrTable::File(file) => GridFile::load(&file)?,
         FileOrTable::Table(mapping) => {
-            GridFile { location: SCENARIO.to_owned(), table: table(SCENARIO, &mapping)?, axes: Vec::new() }
+            let table = table(SCENARIO, &mapping)?;
+            GridFile { location: SCENARIO.to_owned(), table, axes: Vec::new(), transports: Transports::default() }
         }
     };
     for (key, labels, values) in axes {

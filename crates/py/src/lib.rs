@@ -15,6 +15,7 @@ use pyo3::types::PyAny;
 use reknit_compare::catalogue::Document;
 use reknit_compare::{Axis, Estimate, Grid, Point, PreparedComparison, SeveralPaths, names, path_report};
 use reknit_path::Direction;
+use reknit_sim::Transports;
 use reknit_variants::VARIANTS;
 
 use convert::{AxisArg, FileOrTable, NameOrTable, RunArgs, Seeds, SetupArgs};
@@ -142,7 +143,7 @@ fn grid<'py>(
 #[pyfunction]
 #[expect(clippy::needless_pass_by_value, reason = "Python's values are converted, not borrowed")]
 fn run_point(py: Python<'_>, text: String) -> PyResult<Bound<'_, PyAny>> {
-    let run = interrupt::while_running(py, |stop: &AtomicBool| Point::parse(&text)?.run(stop))?;
+    let run = interrupt::while_running(py, |stop: &AtomicBool| Point::parse(&text)?.run(&Transports::default(), stop))?;
     Ok(pythonize::pythonize(py, &run)?)
 }
 

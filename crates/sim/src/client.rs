@@ -22,6 +22,12 @@ const STARTS: u32 = STREAMS + 2;
 /// The largest additional delay of a flow's start because of its phase.
 const START_PHASE: Duration = Duration::from_millis(100);
 
+/// When the flow with this number starts in a run of `scenario`.
+pub(crate) fn start(scenario: &Scenario, spec: &FlowSpec, index: u32) -> Instant {
+    let phase = StreamId { seed: scenario.seed, stage: STARTS + index, phases: scenario.phases }.phase();
+    spec.start + START_PHASE.mul_f64(phase)
+}
+
 #[derive(Debug)]
 pub(crate) struct Client {
     pub(crate) spec: FlowSpec,
@@ -55,8 +61,7 @@ impl Client {
                 shared[shared.len() - 1].clone()
             })
         };
-        let phase = StreamId { seed: scenario.seed, stage: STARTS + index, phases: scenario.phases }.phase();
-        let spec = FlowSpec { start: spec.start + START_PHASE.mul_f64(phase), ..spec.clone() };
+        let spec = FlowSpec { start: start(scenario, spec, index), ..spec.clone() };
         Client {
             configs: PerRole {
                 sender: share(spec.sender.configure(base.clone())),
@@ -166,25 +171,13 @@ impl Client {
             self.absorb(end, &flow);
         }
         let (_, last) = self.last.expect("it was set");
+        let elapsed = self.finished.unwrap_or(end).since(self.spec.start.max(warm));
         FlowResult {
-            group: self.spec.group,
-            delivered: self.tally.delivered - self.tally.uncounted,
-            elapsed: self.finished.unwrap_or(end).since(self.spec.start.max(warm)),
             completed: self.finished,
             transactions: self.completed - self.uncounted,
-            send: self.tally.send,
-            receive: self.tally.receive,
-            spurious_retransmissions: self.tally.spurious_retransmissions,
-            false_cuts: self.tally.false_cuts,
-            false_fast_retransmits: self.tally.false_fast_retransmits,
-            lost: self.tally.lost,
-            queue_drops: self.tally.queue_drops,
-            lost_acks: self.tally.lost_acks,
-            wait_p50: self.tally.waits.quantile(0.5),
-            wait_p99: self.tally.waits.quantile(0.99),
-            last,
-            shown: self.tally.shown,
+            last: Some(last),
             series: self.series,
+            ..self.tally.into_result(self.spec.group, elapsed, last.smss)
         }
     }
 }

@@ -26,6 +26,7 @@
 
 mod application;
 mod client;
+mod exchange;
 mod fairness;
 mod file;
 mod flow;
@@ -45,6 +46,7 @@ mod tally;
 mod timers;
 mod trace;
 mod transactions;
+mod transport;
 mod waits;
 mod workload;
 
@@ -54,7 +56,7 @@ pub use liar::Misbehavior;
 pub use measures::{Measures, TimeMean};
 pub use meter::Meter;
 pub use plan::{FlowSetup, Group, PathSource, Plan, WorkloadShare};
-pub use result::{FlowResult, RunResult, Sample};
+pub use result::{FlowResult, RunResult, Sample, Unreported};
 pub use roles::Role;
 pub use scenario::{FlowSpec, Scenario, tcp_config};
 pub use schema::schema;
@@ -62,4 +64,5 @@ pub use shown::PluginMetrics;
 pub use simulation::{Interrupted, run, run_traced, run_unless};
 pub use trace::{Datagram, EndSnapshot, HashTracer, NoTracer, TraceEvent, Tracer, Transmission};
 pub use transactions::{Transaction, TransactionStats};
+pub use transport::{Counters, Endpoint, Ends, Opening, Transmit, Transport, Transports};
 pub use workload::{Transactions, Workload};

@@ -58,12 +58,29 @@ pub struct FlowResult {
     pub wait_p50: Duration,
     /// The same, 99th percentile.
     pub wait_p99: Duration,
-    /// The sender's variables at the end of its latest connection.
-    pub last: Info,
+    /// Payload bytes of a full-sized segment.
+    pub smss: Bytes,
+    /// The sender's variables at the end of its latest connection; none for another transport.
+    pub last: Option<Info>,
     /// The numbers that plug-ins showed at the end of each of its connections.
     pub shown: PluginMetrics,
     /// The time series, if one was requested.
     pub series: Vec<Sample>,
+    /// What is not known of another transport.
+    pub unreported: Unreported,
+}
+
+/// Counts that another transport does not report; they are zero in its results.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Unreported {
+    /// What caused retransmissions and reductions: all count as those of the loss detector.
+    pub causes: bool,
+    /// Reductions of the window.
+    pub cuts: bool,
+    /// Reductions that were undone.
+    pub undos: bool,
+    /// Expiries of the retransmission timer.
+    pub timeouts: bool,
 }
 
 impl FlowResult {
@@ -75,7 +92,7 @@ impl FlowResult {
 
     /// Full-sized segments that arrived in order.
     pub fn packets(&self) -> u64 {
-        self.delivered.0 / self.last.smss.0
+        self.delivered.0 / self.smss.0
     }
 }
 

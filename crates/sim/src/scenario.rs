@@ -10,6 +10,7 @@ use reknit_variants::Composition;
 use toml::Table;
 
 use crate::liar::Misbehavior;
+use crate::transport::Transport;
 use crate::workload::Workload;
 
 /// The TCP options of both ends on `profile`: the defaults, changed by the profile's `[tcp]` table.
@@ -80,6 +81,9 @@ pub struct Scenario {
     pub phases: Phases,
     /// Interval of the time series. None: no series.
     pub sample_every: Option<Duration>,
+    /// The transport at both ends of all flows, instead of the variants. It transfers only in bulk or once
+    /// ([`Workload::Bulk`], [`Workload::Transfer`]); flows with another workload never open.
+    pub transport: Option<Arc<dyn Transport>>,
 }
 
 impl Scenario {
@@ -95,6 +99,7 @@ impl Scenario {
             seed,
             phases: Phases::Fixed,
             sample_every: None,
+            transport: None,
         }
     }
 }

@@ -10,6 +10,7 @@ use reknit_variants::algorithm::SeamAlgorithm;
 
 use crate::application::Application;
 use crate::client::Client;
+use crate::exchange;
 use crate::flow::{Flow, FlowIds};
 use crate::network::Network;
 use crate::result::RunResult;
@@ -24,8 +25,11 @@ pub fn run(scenario: &Scenario) -> RunResult {
     run_traced(scenario, NoTracer).0
 }
 
-/// Runs `scenario`; `tracer` sees every packet.
+/// Runs `scenario`; `tracer` sees every packet of variants, and none of another transport.
 pub fn run_traced<T: Tracer>(scenario: &Scenario, tracer: T) -> (RunResult, T) {
+    if let Some(transport) = &scenario.transport {
+        return (exchange::run(scenario, transport.as_ref()), tracer);
+    }
     let mut simulation = Simulation::new(scenario, tracer);
     while simulation.step() {}
     simulation.finish()
@@ -35,12 +39,15 @@ pub fn run_traced<T: Tracer>(scenario: &Scenario, tracer: T) -> (RunResult, T) {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Interrupted;
 
-/// Runs `scenario`; `tracer` sees every packet. Ends early if `stop` becomes true.
+/// Runs `scenario`; `tracer` sees every packet of variants, and none of another transport. Ends early if `stop` becomes true.
 ///
 /// # Errors
 /// If it ended early.
 pub fn run_unless<T: Tracer>(scenario: &Scenario, tracer: T, stop: &AtomicBool) -> Result<(RunResult, T), Interrupted> {
     const BETWEEN_LOOKS: u64 = 1 << 14;
+    if let Some(transport) = &scenario.transport {
+        return Ok((exchange::run_unless(scenario, transport.as_ref(), stop)?, tracer));
+    }
     let mut simulation = Simulation::new(scenario, tracer);
     while simulation.step() {
         if simulation.events.is_multiple_of(BETWEEN_LOOKS) && stop.load(Ordering::Relaxed) {

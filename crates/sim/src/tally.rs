@@ -1,8 +1,9 @@
 //! The results of all connections of a flow that can be added up.
 
 use reknit_tcp::stats::{ReceiveStats, SendStats};
-use reknit_units::Bytes;
+use reknit_units::{Bytes, Duration};
 
+use crate::result::{FlowResult, Unreported};
 use crate::shown::PluginMetrics;
 use crate::waits::Waits;
 
@@ -33,5 +34,31 @@ impl Tally {
     /// Resets the counts at the end of the warm-up.
     pub(crate) fn restart(&mut self) {
         *self = Tally { delivered: self.delivered, uncounted: self.delivered, ..Tally::default() };
+    }
+
+    /// The result of a flow, without what is not counted here.
+    pub(crate) fn into_result(mut self, group: u32, elapsed: Duration, smss: Bytes) -> FlowResult {
+        FlowResult {
+            group,
+            delivered: self.delivered - self.uncounted,
+            elapsed,
+            completed: None,
+            transactions: 0,
+            send: self.send,
+            receive: self.receive,
+            spurious_retransmissions: self.spurious_retransmissions,
+            false_cuts: self.false_cuts,
+            false_fast_retransmits: self.false_fast_retransmits,
+            lost: self.lost,
+            queue_drops: self.queue_drops,
+            lost_acks: self.lost_acks,
+            wait_p50: self.waits.quantile(0.5),
+            wait_p99: self.waits.quantile(0.99),
+            smss,
+            last: None,
+            shown: self.shown,
+            series: Vec::new(),
+            unreported: Unreported::default(),
+        }
     }
 }

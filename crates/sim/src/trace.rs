@@ -51,13 +51,18 @@ const _: () = assert!(size_of::<Datagram>() <= 128);
 impl Datagram {
     /// Source and destination. Flows differ in the address and port of the end that sends data.
     pub fn addresses(&self) -> [SocketAddr; 2] {
-        let port = 40_000 + (self.flow % 20_000) as u16;
-        let sender = SocketAddr::from((Ipv4Addr::new(10, 0, (self.flow / 20_000) as u8, 1), port));
-        let receiver = SocketAddr::from((Ipv4Addr::new(10, 0, 0, 2), 5001));
-        match self.from {
-            Role::Sender => [sender, receiver],
-            Role::Receiver => [receiver, sender],
-        }
+        addresses(self.flow, self.from)
+    }
+}
+
+/// Source and destination of what `from` sends in this flow.
+pub(crate) fn addresses(flow: u32, from: Role) -> [SocketAddr; 2] {
+    let port = 40_000 + (flow % 20_000) as u16;
+    let sender = SocketAddr::from((Ipv4Addr::new(10, 0, (flow / 20_000) as u8, 1), port));
+    let receiver = SocketAddr::from((Ipv4Addr::new(10, 0, 0, 2), 5001));
+    match from {
+        Role::Sender => [sender, receiver],
+        Role::Receiver => [receiver, sender],
     }
 }
 

@@ -53,6 +53,7 @@ fn scenario(path: &str, turn: usize, duration: Duration) -> Scenario {
         seed: turn as u64 + 1,
         phases: Phases::Drawn,
         sample_every: None,
+        transport: None,
     }
 }
 

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use clap::ValueEnum;
 use reknit_compare::{CompareOptions, Comparison, Job, PreparedComparison, names};
-use reknit_sim::{MAX_SEEDS, PathSource, Role, RunResult, run_unless};
+use reknit_sim::{MAX_SEEDS, PathSource, Role, RunResult, Transports, run_unless};
 
 use crate::capture::{self, CaptureTracer};
 use crate::scenario_args::SimulationArgs;
@@ -75,9 +75,9 @@ enum Side {
     Receiver,
 }
 
-pub(crate) fn run(args: &Args) -> Result<(), Failure> {
+pub(crate) fn run(args: &Args, transports: &Transports) -> Result<(), Failure> {
     output::check_writable(&[("--pcap", &args.pcap)])?;
-    let experiments = experiments(args)?;
+    let experiments = experiments(args, transports)?;
     let stop = output::on_interrupt();
     let started = clock();
     let jobs: usize = experiments.iter().map(|experiment| experiment.jobs.len()).sum();
@@ -102,9 +102,10 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
 }
 
 /// One experiment for each path. All names are resolved before the first run.
-fn experiments(args: &Args) -> Result<Vec<PreparedComparison>, Failure> {
+fn experiments(args: &Args, transports: &Transports) -> Result<Vec<PreparedComparison>, Failure> {
     let mut scenario = args.simulation.options(args.scenario.as_deref())?;
     scenario.set.extend(args.shaping.set(&["forward"])?);
+    scenario.transports = transports.clone();
     let options =
         CompareOptions { scenario, variants: args.variants.clone(), seeds: args.seeds, oracle: !args.no_oracle };
     let mut paths: Vec<PathSource> = names::expand_paths(&args.path)?.into_iter().map(PathSource::Given).collect();
@@ -112,6 +113,11 @@ fn experiments(args: &Args) -> Result<Vec<PreparedComparison>, Failure> {
         paths.push(PathSource::GivenInline(args.shaping.path()));
     }
     let experiments = PreparedComparison::on_paths(&options, paths)?;
+    let variants = experiments.iter().flat_map(|experiment| &experiment.variants);
+    if let Some(transport) = variants.filter(|variant| variant.transport.is_some()).find(|_| args.pcap.is_some()) {
+        let why = "is another transport, whose packets cannot be captured";
+        return Err(Failure::Usage(format!("--pcap: `{}` {why}", transport.name)));
+    }
     for warning in PreparedComparison::all_warnings(&experiments) {
         output::note(format_args!("warning: {warning}"));
     }

@@ -85,16 +85,22 @@ pub(crate) fn table_columns(comparison: &Comparison) -> Vec<Column> {
         }),
         right("window cuts (false)", 1, |row| {
             let cuts = output::count(row.mean(|r| r.window_cuts.total as f64));
-            format!("{cuts} ({})", output::count(row.mean(|r| r.false_window_cuts as f64)))
+            let shown = format!("{cuts} ({})", output::count(row.mean(|r| r.false_window_cuts as f64)));
+            reported(row, "window_cuts", shown)
         }),
-        right("undone", 3, |row| output::count(row.mean(|r| r.undos as f64))),
-        right("RTOs", 1, |row| output::count(row.mean(|r| r.timeouts as f64))),
+        right("undone", 3, |row| reported(row, "undos", output::count(row.mean(|r| r.undos as f64)))),
+        right("RTOs", 1, |row| reported(row, "timeouts", output::count(row.mean(|r| r.timeouts as f64)))),
         right("wait p50", 4, |row| milliseconds(row.mean(|r| r.wait_p50_ms))),
         right("wait p99", 1, |row| milliseconds(row.mean(|r| r.wait_p99_ms))),
         right("packets", 3, |row| output::count(row.mean(|r| r.delivered_packets as f64))),
     ]);
     columns.extend(extra_columns(comparison));
     columns
+}
+
+/// `shown`, or a dash if the transport does not report the count with this name.
+fn reported(row: &Row, count: &str, shown: String) -> String {
+    if row.runs.iter().all(|run| run.reports(count)) { shown } else { "-".to_owned() }
 }
 
 /// Columns that only some comparisons have.

@@ -95,7 +95,7 @@ fn fingerprint(sender: &Tcp) -> String {
     let release = std::fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
     let sender = match sender {
         Tcp::Kernel(kernel) => kernel.to_string(),
-        Tcp::Engine(name, composition) => NamedVariant { name: name.clone(), composition: composition.clone() }.parts(),
+        Tcp::Engine(name, composition) => NamedVariant::of(name, composition.clone()).parts(),
     };
     format!("{sender} {}", release.trim())
 }

@@ -14,6 +14,7 @@ use reknit_compare::{
 };
 use reknit_host::Tcp;
 use reknit_path::RandomPath;
+use reknit_sim::Transports;
 use reknit_units::Duration;
 
 use crate::testbed::ends;
@@ -92,11 +93,11 @@ pub(crate) struct Args {
     quiet: bool,
 }
 
-pub(crate) fn run(args: &Args) -> Result<(), Failure> {
+pub(crate) fn run(args: &Args, transports: &Transports) -> Result<(), Failure> {
     if let Some(folder) = &args.write {
         return write(args, folder);
     }
-    let (stacks, variants) = who(args)?;
+    let (stacks, variants) = who(args, transports)?;
     let kernels = stacks.iter().filter(|stack| matches!(stack, Tcp::Kernel(_)));
     let live_growths = kernels.map(|kernel| GrowthModel::of_kernel(&kernel.to_string())).collect();
     let (duration, seeds) = (args.duration, args.seeds);
@@ -118,8 +119,8 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     Err(Failure::Interrupted)
 }
 
-/// The ends that run live, and the variants that are simulated.
-fn who(args: &Args) -> Result<(Vec<Tcp>, Vec<NamedVariant>), Failure> {
+/// The ends that run live, and the variants and other transports that are simulated.
+fn who(args: &Args, transports: &Transports) -> Result<(Vec<Tcp>, Vec<NamedVariant>), Failure> {
     let customs = named_variant::load(&args.variant_file)?;
     for warning in customs.iter().flat_map(|custom| &custom.warnings) {
         output::note(format_args!("warning: {warning}"));
@@ -132,6 +133,10 @@ fn who(args: &Args) -> Result<(Vec<Tcp>, Vec<NamedVariant>), Failure> {
     names.extend(customs.iter().map(|custom| custom.name.clone()));
     let (mut stacks, mut variants): (Vec<Tcp>, Vec<NamedVariant>) = (Vec::new(), Vec::new());
     for name in &names {
+        if let Some(transport) = transports.find(name) {
+            variants.push(NamedVariant::transport(transport));
+            continue;
+        }
         let is_kernel = name == "kernel" || name.starts_with("kernel:");
         if is_kernel && !args.live {
             let message = format!("--variants {name}: kernels run only with --live (as root)");

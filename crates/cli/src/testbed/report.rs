@@ -190,7 +190,7 @@ fn fallbacks(spec: &Spec, outcome: &TransferResult) -> Vec<String> {
     let mut all = Vec::new();
     for stack in [&spec.sender, &spec.receiver] {
         let Tcp::Engine(name, composition) = stack else { continue };
-        let variant = NamedVariant { name: name.clone(), composition: composition.clone() };
+        let variant = NamedVariant::of(name, composition.clone());
         if !told.contains(&name) {
             let lines = variant.fallbacks(info);
             output::warn_fallbacks(name, &lines);

@@ -1,0 +1,198 @@
+"""Compare other transports with reknit's variants on the random paths of the reports, and write study/results/transports.md.
+
+    python study/transports/run.py           build the command, simulate, write the page: most of an hour on two processors
+    python study/transports/run.py --test    build and test only
+
+The paths are those of `reknit matrix --seed 101,...,120 --paths 10`, on which nothing was developed.
+"""
+
+import argparse
+import datetime
+import json
+import os
+import re
+import statistics
+import subprocess
+import sys
+import tempfile
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).parents[2]
+sys.path.append(str(ROOT / "study"))
+
+from reknit_study._generated import generated  # noqa: E402 - the study need not be installed
+
+CRATE = ROOT / "study/transports"
+TARGET = Path(os.environ.get("CARGO_TARGET_DIR") or ROOT / "target/transports")
+COMMAND = TARGET / "release/reknit-transports"
+PAGE = ROOT / "study/results/transports.md"
+SEEDS = ",".join(str(seed) for seed in range(101, 121))
+TRANSPORTS = ["quinn", "quinn-patient", "noq", "smoltcp"]
+VARIANTS = ["linux", "bbr1", "reknit", "reknit-bbr"]
+# What the goodput is a share of.
+REFERENCE = "oracle"
+# The causes of reordering, as the descriptions of the paths name them, with their short names.
+SHORT = {"burst-loss": "bursts of loss", "iid": "late packets"}
+
+
+@dataclass
+class Runs:
+    """The runs of one transport on some paths."""
+
+    shares: list[float] = field(default_factory=list)
+    by_cause: dict[str, list[float]] = field(default_factory=dict)
+    counts: dict[str, int] = field(default_factory=dict)
+    unreported: set[str] = field(default_factory=set)
+
+    def add(self, cause: str, share: float, run: dict[str, Any]) -> None:
+        """Add a run."""
+        self.shares.append(share)
+        self.by_cause.setdefault(cause, []).append(share)
+        self.unreported.update(run.get("unreported", []))
+        numbers = {
+            "sent": run["segments_sent"],
+            "retransmitted": run["retransmissions"]["total"],
+            "spurious": run["spurious_retransmissions"],
+            "cuts": run["window_cuts"]["total"],
+            "false": run["false_window_cuts"],
+            "undone": run["undos"],
+        }
+        for name, number in numbers.items():
+            self.counts[name] = self.counts.get(name, 0) + number
+
+
+def cargo(*arguments: str) -> None:
+    """Run cargo in the workspace of the transports."""
+    subprocess.run(["cargo", *arguments], cwd=CRATE, env={**os.environ, "CARGO_TARGET_DIR": str(TARGET)}, check=True)
+
+
+def command(*arguments: str) -> str:
+    """Return what the command prints."""
+    return subprocess.run([str(COMMAND), *arguments], check=True, stdout=subprocess.PIPE, text=True).stdout
+
+
+def measure(folder: Path, options: argparse.Namespace, *, in_order: bool) -> dict[str, Runs]:
+    """Run every transport on the paths in a folder. A share of more than 1 counts as 1."""
+    arguments = ["--path", f"{folder}/*.toml", "--variants", ",".join([*TRANSPORTS, *VARIANTS, REFERENCE])]
+    arguments += ["--seeds", "1", "--duration", f"{options.duration} s", "--no-oracle", "--json"]
+    result = json.loads(command("compare", *arguments, *(["--in-order"] if in_order else [])))
+    found: dict[str, Runs] = {}
+    for path in result.get("paths", [result]):
+        cause = re.sub(r".*: | \(without.*", "", path["description"])
+        runs = {row["variant"]: row["runs"][0] for row in path["variants"]}
+        possible = runs[REFERENCE]["goodput_mbit_s"]
+        for name, run in runs.items():
+            found.setdefault(name, Runs()).add(cause, min(1.0, run["goodput_mbit_s"] / possible), run)
+    return found
+
+
+def percent(share: float) -> str:
+    """Format a share."""
+    return f"{100 * share:.1f} %" if share < 0.1 else f"{100 * share:.0f} %"
+
+
+def ratio(counts: dict[str, int], part: str, whole: str) -> str:
+    """Format one count as a share of another."""
+    return percent(counts[part] / counts[whole]) if counts[whole] else "0"
+
+
+def table(head: list[str], rows: list[list[str]]) -> str:
+    """Return a Markdown table."""
+    lines = [head, ["---", *["--:"] * (len(head) - 1)], *rows]
+    return "".join(f"| {' | '.join(line)} |\n" for line in lines)
+
+
+def ranking(measured: dict[str, dict[str, Runs]]) -> str:
+    """Return the first table: the best on lossless paths comes first."""
+    names = sorted([*TRANSPORTS, *VARIANTS], key=lambda name: -statistics.mean(measured["lossless"][name].shares))
+    bold = {True: "**{}**", False: "{}"}
+    columns = ["lossless", "lossless in order", "lossy", "lossy in order"]
+    rows = [
+        [f"`{name}`"]
+        + [
+            bold[column == "lossless"].format(percent(statistics.mean(measured[column][name].shares)))
+            for column in columns
+        ]
+        for name in names
+    ]
+    return table(["", "reordered", "the same in order", "reordered, with loss", "the same in order"], rows)
+
+
+def by_cause(runs: dict[str, Runs]) -> str:
+    """Return the shares by cause of reordering."""
+    causes = sorted({cause for one in runs.values() for cause in one.by_cause})
+    rows = [
+        [f"`{name}`"] + [percent(statistics.mean(runs[name].by_cause[cause])) for cause in causes]
+        for name in [*TRANSPORTS, *VARIANTS]
+    ]
+    return table(["", *[SHORT.get(cause, cause) for cause in causes]], rows)
+
+
+def costs(runs: dict[str, Runs], options: argparse.Namespace) -> str:
+    """Return what reordering makes each of them do."""
+    rows = []
+    for name in [*TRANSPORTS, *VARIANTS]:
+        one = runs[name]
+        minutes = len(one.shares) * options.duration / 60
+        cuts = [f"{one.counts['cuts'] / minutes:.1f}", ratio(one.counts, "false", "cuts")]
+        undone = ratio(one.counts, "undone", "cuts")
+        unknown = "window_cuts" in one.unreported
+        rows.append(
+            [
+                f"`{name}`",
+                ratio(one.counts, "retransmitted", "sent"),
+                ratio(one.counts, "spurious", "retransmitted"),
+                *(["-", "-", "-"] if unknown else [*cuts, undone]),
+            ]
+        )
+    return table(["", "retransmitted", "of these spurious", "reductions per minute", "of these false", "undone"], rows)
+
+
+def page(measured: dict[str, dict[str, Runs]], options: argparse.Namespace) -> str:
+    """Return the page."""
+    lossless, lossy = (len(measured[kind][REFERENCE].shares) for kind in ("lossless", "lossy"))
+    today = datetime.datetime.now(tz=datetime.UTC).date()
+    abouts = "".join(f"* `{name}`: {' '.join(command('variants', name).split())}.\n" for name in TRANSPORTS)
+    text = (CRATE / "page.md").read_text()
+    values = {
+        "GENERATED": generated("python study/transports/run.py"),
+        "RANKING": ranking(measured),
+        "CAUSES": by_cause(measured["lossless"]),
+        "COSTS": costs(measured["lossless"], options),
+        "LOSSLESS": str(lossless),
+        "LOSSY": str(lossy),
+        "DURATION": str(options.duration),
+        "DATE": str(today),
+        "ABOUT": abouts,
+        "LIVE": (CRATE / "live.md").read_text(),
+    }
+    for key, value in values.items():
+        text = text.replace(f"{{{key}}}", value.strip())
+    return text
+
+
+def main() -> None:
+    """Run it."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--test", action="store_true", help="build and test only")
+    parser.add_argument("--paths", type=int, default=10, help="paths for each of the 20 seeds (default: 10)")
+    parser.add_argument("--duration", type=int, default=30, help="seconds of each run (default: 30)")
+    options = parser.parse_args()
+    if options.test:
+        cargo("test", "--locked")
+        return
+    cargo("build", "--release", "--locked")
+    measured: dict[str, dict[str, Runs]] = {}
+    with tempfile.TemporaryDirectory() as name:
+        for kind in ("lossless", "lossy"):
+            folder = Path(name) / kind
+            command("matrix", "--seed", SEEDS, "--paths", str(options.paths), f"--{kind}", "--write", str(folder))
+            measured[kind] = measure(folder, options, in_order=False)
+            measured[f"{kind} in order"] = measure(folder, options, in_order=True)
+    PAGE.write_text(page(measured, options))
+
+
+if __name__ == "__main__":
+    main()

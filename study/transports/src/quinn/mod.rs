@@ -1,0 +1,27 @@
+//! quinn (`quinn-proto`): QUIC with CUBIC.
+
+mod calls;
+mod cipher;
+#[path = "../quic/end.rs"]
+mod end;
+
+use std::sync::Arc;
+
+use quinn_proto as proto;
+use quinn_proto::TransportConfig;
+use reknit_sim::Transport;
+
+use crate::configured::transport;
+
+/// quinn as it comes, and with a loss detector that waits for late packets.
+pub fn all() -> Vec<Arc<dyn Transport>> {
+    let about = |settings: &str| format!("quinn-proto {}: CUBIC, {settings}", env!("VERSION_QUINN_PROTO"));
+    vec![
+        transport("quinn", about("default loss detection"), |opening| end::open(opening, TransportConfig::default())),
+        transport("quinn-patient", about("no packet threshold, a time threshold of 4 round-trip times"), |opening| {
+            let mut config = TransportConfig::default();
+            config.packet_threshold(u32::MAX).time_threshold(4.0);
+            end::open(opening, config)
+        }),
+    ]
+}
