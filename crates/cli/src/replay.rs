@@ -80,6 +80,9 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     let (direction, path) = analyze::measured_path(&analysis, &transits, args.rate)?;
     let replayer = Replayer::new(direction, path, &replay_options)?;
     drop(transits);
+    if let Some(why) = replayer.idle().filter(|_| !args.anyway) {
+        return Err(Failure::Failed(format!("{}: {why}; --anyway replays it", analysis.file)));
+    }
     let stop = output::on_interrupt();
     let bar = output::progress(0, "checking", args.quiet);
     let check = replayer.check(&stop, &|| bar.inc(1));

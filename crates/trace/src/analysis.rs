@@ -12,7 +12,7 @@ use crate::incidents::IncidentReport;
 use crate::measured;
 use crate::packet::LeftOut;
 use crate::spread::LogHistogram;
-use crate::stream::{Data, Direction, Offer, Stream};
+use crate::stream::{Data, Direction, Offer, Strays, Stream};
 use crate::tally::VerdictCounts;
 use crate::warnings::warnings;
 use crate::{
@@ -205,6 +205,8 @@ pub struct OptionsReport {
     pub largest_payload: u32,
     /// The segment size that the receiver announced; null if its SYN was not captured.
     pub mss: Option<u16>,
+    /// The largest packet that fits through the path, bytes, as ICMP messages of routers say; null if there are none.
+    pub path_mtu: Option<u32>,
 }
 
 fn ms(span: Duration) -> f64 {
@@ -224,6 +226,7 @@ pub(crate) struct Results {
     missed: u64,
     /// Packets that were captured more than once.
     copies: u64,
+    strays: Strays,
 }
 
 impl Results {
@@ -234,6 +237,7 @@ impl Results {
         }
         self.missed += stream.missed();
         self.copies += stream.copies();
+        self.strays.add(stream.strays());
         for end in 0..2 {
             let place = options.at.map_or_else(|| stream.place(end), |place| (place, Confidence::Given));
             if let Some(data) = stream.data_mut(end) {
@@ -249,8 +253,11 @@ impl Results {
 
 impl Analysis {
     pub(crate) fn of(analyzer: &Analyzer, results: Results) -> Analysis {
-        let warnings = warnings(analyzer, results.missed, results.copies);
+        let warnings = warnings(analyzer, results.missed, results.copies, results.strays);
         let mut directions = results.directions;
+        if analyzer.reader.compressed() > 0 {
+            directions.iter_mut().for_each(|direction| direction.do_not_compress());
+        }
         let largest = directions.iter().map(|direction| direction.bytes).max().unwrap_or(0);
         let floor = FLOOR.min(largest / FLOOR_SHARE);
         let rank = |direction: &DirectionReport| (!direction.is_quiet(), direction.bytes >= floor);
@@ -477,6 +484,7 @@ impl OptionsReport {
             dsacks: data.downstream.duplicates,
             largest_payload: data.largest(),
             mss: other.and_then(|syn| syn.mss),
+            path_mtu: data.path_mtu(),
         }
     }
 }

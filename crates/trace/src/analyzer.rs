@@ -87,12 +87,24 @@ impl Analyzer {
         let at = self.time_of(frame);
         let packets = self.reader.read(frame);
         self.tcp += packets.len() as u64;
+        let has_none = packets.is_empty();
         for packet in packets {
             self.cut += u64::from(packet.segment.is_cut);
             self.streams.on_packet(packet, frame.number, Instant::from_nanos(at), &mut self.log);
         }
+        if has_none {
+            self.on_other(frame.number, Instant::from_nanos(at));
+        }
         if !self.log.is_empty() {
             self.pass_on(observer);
+        }
+    }
+
+    /// A frame without TCP: an ICMP message may be about a packet of TCP.
+    #[cold]
+    fn on_other(&mut self, frame: u64, now: Instant) {
+        if let Some(too_big) = self.reader.take_too_big() {
+            self.streams.on_too_big(&too_big, frame, now, &mut self.log);
         }
     }
 
@@ -136,6 +148,7 @@ impl Analyzer {
             let end = usize::from(event.end);
             let stream = self.streams.get_mut(event.stream);
             let place = self.options.at.unwrap_or_else(|| stream.place(end).0);
+            let event = event.seen_at(place);
             if let Some(data) = stream.data_mut(end) {
                 if matches!(event.verdict, Verdict::Spurious(_)) && place.sees(event.side) {
                     data.rounds.on_spurious(event.frame);

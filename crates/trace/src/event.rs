@@ -4,6 +4,8 @@ use reknit_units::{Duration, Instant, grouped};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::CapturePoint;
+
 /// What made the sender retransmit.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, JsonSchema, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -60,6 +62,8 @@ pub enum Incident {
     NoAnswer,
     /// The same, and smaller packets had arrived: the path MTU may be too small for full-sized segments.
     NoAnswerToFullSegments,
+    /// A router said that packets were larger than the next link carries (ICMP). Counted: these packets.
+    TooBig,
     /// Nothing was acknowledged for longer than a retransmission timer runs. Counted: retransmissions.
     Timeouts,
     /// The same without retransmissions: the receiver or the return path was silent.
@@ -78,13 +82,14 @@ pub enum Incident {
 
 impl Incident {
     /// All kinds, in their order.
-    pub const ALL: [Incident; 13] = [
+    pub const ALL: [Incident; 14] = [
         Incident::NeverRepaired,
         Incident::NotCaptured,
         Incident::WindowClosed,
         Incident::KeepAlives,
         Incident::NoAnswer,
         Incident::NoAnswerToFullSegments,
+        Incident::TooBig,
         Incident::Timeouts,
         Incident::Silence,
         Incident::NoAnswerToSyn,
@@ -103,6 +108,7 @@ impl Incident {
             Incident::KeepAlives => "keep_alives",
             Incident::NoAnswer => "no_answer",
             Incident::NoAnswerToFullSegments => "no_answer_to_full_segments",
+            Incident::TooBig => "too_big",
             Incident::Timeouts => "timeouts",
             Incident::Silence => "silence",
             Incident::NoAnswerToSyn => "no_answer_to_syn",
@@ -144,6 +150,10 @@ impl Incident {
             Incident::NoAnswerToFullSegments => {
                 let of = many(packets, "retransmission");
                 format!("{of} of full-sized segments in {lasted} had no answer, although smaller ones got through")
+            }
+            Incident::TooBig => {
+                let were = was(packets);
+                format!("{} {were} too big for a link of the path, as ICMP says", many(packets, "packet"))
             }
             Incident::Timeouts => {
                 format!("nothing was acknowledged for {lasted}, while {} sent", sent(packets))
@@ -319,4 +329,17 @@ pub struct Event {
     pub verdict: Verdict,
     /// The frame of the packet that replaced a lost one, if it was captured.
     pub replaced_by: Option<u64>,
+}
+
+impl Event {
+    /// What it means in a capture made at `place`: what was captured next to the receiver fitted through the path.
+    pub(crate) fn seen_at(mut self, place: CapturePoint) -> Event {
+        if let Verdict::Incident { what, .. } = &mut self.verdict
+            && *what == Incident::NoAnswerToFullSegments
+            && place == CapturePoint::Receiver
+        {
+            *what = Incident::NoAnswer;
+        }
+        self
+    }
 }

@@ -8,7 +8,7 @@ use hashbrown::HashTable;
 use hashbrown::hash_table::Entry;
 use reknit_units::{Duration, Instant};
 
-use crate::packet::{Endpoint, Flags, Packet};
+use crate::packet::{Endpoint, Flags, Packet, TooBig};
 use crate::stream::{Log, Stream};
 
 /// The most connections that are analysed.
@@ -104,6 +104,14 @@ impl Streams {
         let are_many = self.open.len() > MANY && self.packets.is_multiple_of(BETWEEN_VISITS_OF_MANY);
         if are_many || self.packets.is_multiple_of(BETWEEN_VISITS) {
             self.visit(now, log);
+        }
+    }
+
+    /// A router says that a packet was too big.
+    #[cold]
+    pub(crate) fn on_too_big(&mut self, too_big: &TooBig, frame: u64, now: Instant, log: &mut Log) {
+        if let Some(number) = self.find(&key(&too_big.packet)) {
+            self.get_mut(number).on_too_big(too_big, frame, now, log);
         }
     }
 

@@ -4,11 +4,12 @@ use reknit_units::grouped;
 
 use crate::Analyzer;
 use crate::packet::{self, Skipped};
+use crate::stream::Strays;
 use crate::streams::MAX_STREAMS;
 
 /// What is missing or odd. `missed`: bytes that were acknowledged but never captured; `copies`: packets that were captured more
-/// than once.
-pub(crate) fn warnings(analyzer: &Analyzer, missed: u64, copies: u64) -> Vec<String> {
+/// than once; `strays`: packets that are not what comes next in their connection.
+pub(crate) fn warnings(analyzer: &Analyzer, missed: u64, copies: u64, strays: Strays) -> Vec<String> {
     let mut warnings = Vec::new();
     if let Some(damage) = &analyzer.damage {
         warnings.push(format!("the file is damaged, so only the part before the damage was read: {damage}"));
@@ -32,6 +33,15 @@ pub(crate) fn warnings(analyzer: &Analyzer, missed: u64, copies: u64) -> Vec<Str
     note(reader.count(Skipped::Malformed), "left out: the lengths in their headers contradict each other");
     note(analyzer.cut, "truncated inside the TCP options; capture at least 128 bytes (tcpdump -s 128)");
     note(copies, "left out: copies, captured on another interface, by a mirror port or on the other side of a router");
+    note(
+        strays.repeated,
+        "left out: they repeat others at earlier times; the file is not sorted (reordercap sorts it) or contains packets twice",
+    );
+    note(
+        strays.foreign,
+        "left out: their sequence numbers do not belong to their connection; a firewall that changes them was captured on both \
+         sides, or another connection used the same ports",
+    );
     note(analyzer.timeless, "without a time");
     note(analyzer.backwards, "earlier than the packet before: the clock was set back, or files were merged");
     note(
@@ -42,10 +52,16 @@ pub(crate) fn warnings(analyzer: &Analyzer, missed: u64, copies: u64) -> Vec<Str
         warnings.push("too many packets were in flight at once to remember all; some verdicts are missing".to_owned());
     }
     if missed > 0 {
-        let missed = grouped(missed);
-        warnings.push(format!(
-            "{missed} bytes were acknowledged, but never captured: packets are missing from the capture"
-        ));
+        let unread = reader.compressed();
+        let why = if unread == 0 {
+            "packets are missing from the capture".to_owned()
+        } else {
+            format!(
+                "packets are missing, or among the {} that were left out because they are compressed",
+                grouped(unread)
+            )
+        };
+        warnings.push(format!("{} bytes were acknowledged, but never captured: {why}", grouped(missed)));
     }
     warnings
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use reknit_units::{Duration, Instant};
 
-use crate::packet::{Endpoint, Packet, Reader};
+use crate::packet::{Endpoint, Packet, Reader, TooBig};
 use crate::stream::{Log, Stream};
 use crate::{CapturePoint, Confidence, DirectionReport, Frame, Incident, Verdict};
 
@@ -85,17 +85,23 @@ impl Watcher {
         for packet in reader.read(frame) {
             self.on_packet(packet, frame.number, now);
         }
+        if let Some(too_big) = reader.take_too_big() {
+            self.on_too_big(&too_big, frame.number, now);
+        }
         self.reader = reader;
+    }
+
+    /// A router says that a packet was too big.
+    fn on_too_big(&mut self, too_big: &TooBig, frame: u64, now: Instant) {
+        let Some(flow) = self.flows.get_mut(&key(&too_big.packet)) else { return };
+        flow.on_too_big(too_big, frame, now, &mut self.log);
+        Self::count(self.at, flow, &mut self.log, &mut self.totals);
     }
 
     fn on_packet(&mut self, packet: &Packet, frame: u64, now: Instant) {
         self.totals.tcp_packets += 1;
         self.totals.bytes += u64::from(packet.segment.len);
-        let key = if packet.source <= packet.destination {
-            (packet.source, packet.destination)
-        } else {
-            (packet.destination, packet.source)
-        };
+        let key = key(packet);
         if self.flows.get(&key).is_some_and(|flow| flow.is_replaced_by(packet)) {
             self.end(key);
         }
@@ -196,6 +202,7 @@ impl Watcher {
         for event in log.events.drain(..) {
             let end = usize::from(event.end);
             let (place, _) = place(at, flow, end);
+            let event = event.seen_at(place);
             let is_spurious = matches!(event.verdict, Verdict::Spurious(_));
             if let Some(data) = flow.data_mut(end) {
                 data.tallies[event.side as usize].get_or_insert_default().add(&event);
@@ -221,4 +228,12 @@ impl Watcher {
 
 fn place(at: Option<CapturePoint>, stream: &Stream, end: usize) -> (CapturePoint, Confidence) {
     at.map_or_else(|| stream.place(end), |place| (place, Confidence::Given))
+}
+
+fn key(packet: &Packet) -> Key {
+    if packet.source <= packet.destination {
+        (packet.source, packet.destination)
+    } else {
+        (packet.destination, packet.source)
+    }
 }

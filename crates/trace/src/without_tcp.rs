@@ -54,6 +54,9 @@ fn hint(left_out: &[LeftOut]) -> String {
     if what.starts_with("link type") {
         return "; capture on an interface of a network".to_owned();
     }
+    if !left_out.iter().any(|kind| kind.is_ip) {
+        return "; it has no IP either: capture on the interface that the connection uses".to_owned();
+    }
     format!("; {both}, for any protocol over IP")
 }
 

@@ -293,3 +293,41 @@ fn captures_of_other_packets_do_not_match() {
     let (which, error) = Matched::read([&a.files[SENDER][..], b"no capture"], &same_clock()).unwrap_err();
     assert!(which == 1 && error.to_string().contains("not a capture"), "{which} {error}");
 }
+
+/// An IPv4 packet with this identification from the first or the second host.
+fn packet(id: u16, is_back: bool, (seq, ack): (u32, u32), flags: u8, len: usize) -> Bytes {
+    let mut captured = vec![0x45, 0, 0, 40 + len as u8, (id >> 8) as u8, id as u8, 0, 0, 64, 6, 0, 0];
+    let [source, destination] = if is_back { [2, 1] } else { [1, 2] };
+    captured.extend([10, 0, 0, source, 10, 0, 0, destination]);
+    captured.extend([0, source, 0, destination]);
+    captured.extend([seq, ack].map(u32::to_be_bytes).concat());
+    captured.extend([0x50, flags, 0, 0, 0, 0, 0, 0]);
+    captured.resize(40 + len, 0);
+    Bytes { len: captured.len(), captured }
+}
+
+#[test]
+fn packets_that_look_the_same_are_matched_with_those_of_their_time() {
+    // Each second the same segments, each of which is reset with the same numbers. Nobody else has packets in this direction.
+    let [mut near, mut far] = [Vec::new(), Vec::new()];
+    for i in 0..60_u32 {
+        let (at, number) = (1_000_000 + u64::from(i) * 200_000, 40 * (i % 5));
+        let data = || packet(100 + i as u16, false, (0, number), 0x10, 26);
+        let reset = || packet(0, true, (number, 0), 0x04, 0);
+        near.push((at, data()));
+        far.push((at + 30_000, data()));
+        far.push((at + 30_100, reset()));
+        if i % 7 != 3 {
+            near.push((at + 60_000, reset()));
+        }
+    }
+    let report = compare(
+        [near, far].each_ref().map(|records| file(101, records)).each_ref().map(|file| &file[..]),
+        &BothEndsOptions::default(),
+    );
+    let resets = report.flows.iter().find(|flow| flow.from.starts_with("10.0.0.2")).unwrap();
+    let (lost, sent) = (60 / 7, 60);
+    assert_eq!((resets.near, resets.sent, resets.reordered), (1, sent, 0), "{resets:?}");
+    assert!(resets.lost.abs_diff(lost) <= 1 && resets.not_sent == 0, "{resets:?}");
+    assert!(resets.delay.most_ms < 100.0, "{resets:?}");
+}

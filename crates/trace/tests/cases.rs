@@ -1,5 +1,6 @@
 //! Small captures of what people have, each of a kind: cut, lossy, with closed windows, keep-alives and dead peers.
 
+#[expect(dead_code, reason = "other tests need more")]
 mod wire;
 
 use reknit_tcp::segment::Flags;

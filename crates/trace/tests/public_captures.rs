@@ -4,8 +4,8 @@
 mod wire;
 
 use reknit_tcp::segment::Flags;
-use reknit_trace::{CapturePoint, DirectionReport, Incident};
-use wire::{ACK, Headers, Passing, SYN, Wire, incident};
+use reknit_trace::{CapturePoint, DirectionReport, Frame, Incident, UnknownReason, Verdict};
+use wire::{ACK, Headers, Passing, SYN, Wire, analyze_file, incident};
 
 const RST: Flags = Flags::RST;
 const FIN: Flags = Flags::FIN;
@@ -224,4 +224,415 @@ fn a_window_that_is_closed_before_the_first_data() {
     assert!((1.99..2.01).contains(&closed.lasted_s), "{closed:?}");
     assert!((1.99..2.01).contains(&direction.limited_by_receiver_s), "{direction:?}");
     assert_eq!(direction.verdicts.all(), 0, "{:?}", direction.verdicts);
+}
+
+fn says(direction: &DirectionReport, text: &str) -> bool {
+    direction.advice.iter().any(|advice| advice.to_string().contains(text))
+}
+
+const NO_TIMESTAMPS: Headers = Headers { timestamps: false, sack: true, near: 0, port: 40_000, isn: [1000, 5000] };
+const OLD: Headers = Headers { sack: false, ..NO_TIMESTAMPS };
+
+#[test]
+fn packets_that_are_too_big_are_not_lost_in_a_queue() {
+    let of = |mtu: u16| {
+        let mut wire = Wire::opened(Headers::default());
+        let before = wire.len();
+        for i in 0..5 {
+            wire.data(60.0 + f64::from(i) * 0.02, 0, 1 + i * 1448, 1448);
+        }
+        (0..5).for_each(|i| wire.too_big(63.0 + i as f64 * 0.1, before + i, mtu));
+        for i in 0..5 {
+            wire.data(64.0 + f64::from(i) * 0.02, 0, 1 + i * 1440, 1440);
+            wire.pass(
+                114.0 + f64::from(i),
+                1,
+                Passing { flags: ACK, seq: 1, ack: 1 + (i + 1) * 1440, ..Passing::default() },
+            );
+        }
+        wire.data(120.0, 0, 7201, 40);
+        wire.ack(170.0, 1, 7241);
+        first(&wire)
+    };
+    let direction = of(1492);
+    assert_eq!(direction.verdicts.all(), 0, "{:?}", direction.verdicts);
+    assert_eq!(incident(&direction, Incident::TooBig).packets, 5);
+    assert_eq!(direction.options.path_mtu, Some(1492));
+    assert!(says(&direction, "up to 1492 bytes") && says(&direction, "MSS to 1452"), "{:?}", direction.advice);
+    // Old routers do not say which size fits.
+    let direction = of(0);
+    assert_eq!((direction.options.path_mtu, incident(&direction, Incident::TooBig).packets), (None, 5));
+    assert!(says(&direction, "not how big they may be"), "{:?}", direction.advice);
+}
+
+#[test]
+fn segments_that_are_not_full_or_came_to_the_receiver_do_not_vanish_for_their_size() {
+    let silent = |near: usize, len: u16| {
+        let mut wire = Wire::opened(Headers { near, ..Headers::default() });
+        wire.data(60.0, 0, 1, 300);
+        wire.ack(110.0, 1, 301);
+        wire.data(130.0, 0, 301, len);
+        for i in 0..4 {
+            wire.data(380.0 * f64::from(1 << i), 0, 301, len);
+        }
+        let direction = first(&wire);
+        direction.incidents.iter().map(|incident| incident.what).collect::<Vec<_>>()
+    };
+    assert_eq!(silent(0, 1448), [Incident::NoAnswerToFullSegments]);
+    assert_eq!(silent(0, 1300), [Incident::NoAnswer], "the segment size is 1,460 bytes");
+    assert_eq!(silent(1, 1448), [Incident::NoAnswer], "at the receiver");
+}
+
+#[test]
+fn one_ack_for_each_transmission_shows_that_all_arrived() {
+    let of = |acks: u32| {
+        let mut wire = Wire::opened(NO_TIMESTAMPS);
+        wire.data(60.0, 0, 1, 1000);
+        wire.ack(110.0, 1, 1001);
+        [200.0, 235.0, 282.0].into_iter().for_each(|ms| wire.data(ms, 0, 1001, 40));
+        (0..acks).for_each(|i| wire.ack(337.0 + f64::from(i) * 0.02, 1, 1041));
+        wire.data(400.0, 0, 1041, 1000);
+        wire.ack(450.0, 1, 2041);
+        let verdicts = first(&wire).verdicts.clone();
+        (verdicts.lost, verdicts.spurious, verdicts.cannot_tell)
+    };
+    assert_eq!(of(3), (0, 2, 0));
+    assert_eq!(of(1), (2, 0, 0));
+}
+
+#[test]
+fn acks_without_sack_count_what_arrived_behind_a_hole() {
+    // Ten small segments; the first is lost, and a retransmission has the first five together.
+    for (acks, lost, unknown) in [(9, 1, 0), (8, 1, 1)] {
+        let mut wire = Wire::opened(OLD);
+        wire.data(60.0, 0, 1, 100);
+        wire.ack(110.0, 1, 101);
+        (0..10).for_each(|i| wire.data(120.0 + f64::from(i) * 0.1, 0, 101 + i * 100, 100));
+        (0..acks).for_each(|i| wire.ack(170.0 + f64::from(i) * 0.1, 1, 101));
+        wire.data(172.0, 0, 101, 500);
+        wire.ack(222.0, 1, 1101);
+        let verdicts = &first(&wire).verdicts;
+        assert_eq!(
+            (verdicts.lost, verdicts.cannot_tell, verdicts.spurious),
+            (lost, unknown, 0),
+            "{acks}: {verdicts:?}"
+        );
+    }
+}
+
+#[test]
+fn bytes_that_only_one_packet_had_show_that_it_arrived() {
+    let mut wire = Wire::opened(NO_TIMESTAMPS);
+    (0..2).for_each(|i| wire.data(60.0, 0, 1 + i * 1420, 1420));
+    wire.data(60.0, 0, 2841, 31);
+    wire.data(140.0, 0, 1452, 1420);
+    wire.ack(141.0, 1, 2841);
+    wire.pass(190.0, 1, Passing { flags: ACK, seq: 1, ack: 2872, sack: &[(1452, 2872)], ..Passing::default() });
+    let verdicts = &first(&wire).verdicts;
+    assert_eq!((verdicts.lost, verdicts.spurious), (0, 1), "{verdicts:?}");
+}
+
+#[test]
+fn a_receiver_answers_what_fills_a_hole_at_once() {
+    let mut wire = Wire::opened(Headers { near: 1, ..NO_TIMESTAMPS });
+    wire.data(60.0, 0, 1, 1000);
+    wire.ack(60.1, 1, 1001);
+    for i in 2..6_u32 {
+        wire.data(70.0 + f64::from(i), 0, 1 + i * 1000, 1000);
+        let sack = &[(2001, 1001 + i * 1000)];
+        wire.pass(70.1 + f64::from(i), 1, Passing { flags: ACK, seq: 1, ack: 1001, sack, ..Passing::default() });
+    }
+    wire.data(125.0, 0, 1001, 1000); // no answer
+    wire.data(325.0, 0, 1001, 1000);
+    wire.ack(325.1, 1, 6001);
+    wire.data(330.0, 0, 6001, 1000);
+    wire.ack(330.1, 1, 7001);
+    let verdicts = &first(&wire).verdicts;
+    assert_eq!((verdicts.lost, verdicts.lost_in_host, verdicts.spurious), (2, 1, 0), "{verdicts:?}");
+}
+
+#[test]
+fn another_connection_without_its_syn_misses_nothing() {
+    let mut wire = Wire::opened(Headers::default());
+    wire.data(60.0, 0, 1, 1000);
+    wire.ack(110.0, 1, 1001);
+    wire.pass(120.0, 0, Passing { flags: FIN | ACK, seq: 1001, ack: 1, ..Passing::default() });
+    wire.pass(170.0, 1, Passing { flags: FIN | ACK, seq: 1, ack: 1002, ..Passing::default() });
+    wire.pass(170.2, 0, Passing { flags: ACK, seq: 1002, ack: 2, ..Passing::default() });
+    wire.headers.isn = [556_692_560, 2_284_746_331];
+    wire.pass(90_050.0, 1, Passing { flags: SYN | ACK, ack: 1, ..Passing::default() });
+    wire.pass(90_050.2, 0, Passing { flags: ACK, seq: 1, ack: 1, ..Passing::default() });
+    for i in 0..3_u32 {
+        wire.data(90_060.0 + f64::from(i), 0, 1 + i * 1000, 1000);
+        wire.ack(90_110.0 + f64::from(i), 1, 1 + (i + 1) * 1000);
+    }
+    let (analysis, events) = wire.analyze();
+    assert_eq!((analysis.streams, &analysis.warnings[..], events.len()), (1, &[][..], 0), "{events:?}");
+    assert_eq!(first(&wire).acknowledged_bytes, 4000);
+}
+
+#[test]
+fn the_other_side_of_a_firewall_that_changes_numbers_is_left_out() {
+    let mut wire = Wire::new(Headers { near: 1, timestamps: false, ..Headers::default() });
+    let isns = [[1000, 5000], [954_495_045, 2_011_778_449]];
+    let both = |wire: &mut Wire, ms: f64, end: usize, passing: Passing<'_>| {
+        for isn in if end == 1 { [isns[1], isns[0]] } else { isns } {
+            wire.headers.isn = isn;
+            wire.pass(ms, end, passing);
+        }
+    };
+    wire.headers.isn = isns[0];
+    wire.pass(0.0, 0, Passing { flags: SYN, ..Passing::default() });
+    both(&mut wire, 0.2, 1, Passing { flags: SYN | ACK, ack: 1, ..Passing::default() });
+    both(&mut wire, 50.2, 0, Passing { flags: ACK, seq: 1, ack: 1, ..Passing::default() });
+    for i in 0..20_u32 {
+        let ms = 60.0 + f64::from(i);
+        both(&mut wire, ms, 1, Passing { flags: ACK, seq: 1 + i * 1000, ack: 1, len: 1000, ..Passing::default() });
+        both(&mut wire, ms + 50.0, 0, Passing { flags: ACK, seq: 1, ack: 1 + (i + 1) * 1000, ..Passing::default() });
+    }
+    let (analysis, events) = wire.analyze();
+    assert!(events.is_empty(), "{events:?}");
+    let [warning] = &analysis.warnings[..] else { panic!("{:?}", analysis.warnings) };
+    assert!(warning.starts_with("41 packets are left out: their sequence numbers do not belong"), "{warning}");
+    assert_eq!(wire.direction(1).acknowledged_bytes, 20_000);
+}
+
+/// The header of the file, and its records.
+fn records(file: &[u8]) -> (&[u8], Vec<&[u8]>) {
+    let (header, mut rest) = file.split_at(24);
+    let mut all = Vec::new();
+    while !rest.is_empty() {
+        let len = 16 + u32::from_le_bytes(rest[8..12].try_into().unwrap()) as usize;
+        let (record, after) = rest.split_at(len);
+        all.push(record);
+        rest = after;
+    }
+    (header, all)
+}
+
+#[test]
+fn a_file_that_contains_everything_twice_or_is_not_sorted() {
+    let mut wire = Wire::opened(NO_TIMESTAMPS);
+    for i in 0..30_u32 {
+        wire.data(60.0 + f64::from(i) * 60.0, 0, 1 + i * 1000, 1000);
+        wire.ack(110.0 + f64::from(i) * 60.0, 1, 1 + (i + 1) * 1000);
+    }
+    let file = wire.file();
+    let (header, all) = records(&file);
+    let quiet = |records: &[&[u8]], left_out: &str| {
+        let (analysis, events) = analyze_file(&[&[header][..], records].concat().concat(), None);
+        assert!(events.iter().all(|event| matches!(event.verdict, Verdict::Incident { .. })), "{left_out}: {events:?}");
+        let warnings = &analysis.warnings;
+        assert!(warnings.iter().any(|warning| warning.starts_with(left_out)), "{left_out}: {warnings:?}");
+    };
+    quiet(&[&all[..], &all[..]].concat(), "63 packets are left out: they repeat others at earlier times");
+    // A block of packets comes too late.
+    let (before, block, after) = (&all[..20], &all[20..30], &all[30..]);
+    quiet(&[before, after, block].concat(), "10 packets are left out: they repeat others at earlier times");
+    // A clock that is set back repeats nothing.
+    let mut wire = Wire::opened(NO_TIMESTAMPS);
+    wire.data(3_600_000.0, 0, 1, 1000);
+    let late = wire.file();
+    wire.data(3_500_000.0, 0, 1001, 1000);
+    wire.ack(3_500_050.0, 1, 2001);
+    let early = wire.file();
+    let (header, late) = records(&late);
+    let back = [&[header], &late[..], &records(&early).1[3..5]].concat().concat();
+    let (analysis, events) = analyze_file(&back, None);
+    assert!(events.is_empty() && analysis.warnings[0].starts_with("2 packets are earlier"), "{:?}", analysis.warnings);
+}
+
+#[test]
+fn copies_in_one_direction_without_any_mark() {
+    let mut wire = Wire::new(NO_TIMESTAMPS);
+    wire.pass(0.0, 0, Passing { flags: SYN, ..Passing::default() });
+    let twice = |wire: &mut Wire, ms: f64, passing: Passing<'_>| {
+        for apart in [0.0, 0.1] {
+            wire.pass(ms + apart, 1, passing);
+            wire.unmark();
+        }
+    };
+    twice(&mut wire, 0.2, Passing { flags: SYN | ACK, ack: 1, ..Passing::default() });
+    wire.pass(50.2, 0, Passing { flags: ACK, seq: 1, ack: 1, ..Passing::default() });
+    for i in 0..12_u32 {
+        let ms = 60.0 + f64::from(i) * 100.0;
+        twice(&mut wire, ms, Passing { flags: ACK, seq: 1 + i * 30, ack: 1 + i, len: 30, ..Passing::default() });
+        wire.pass(
+            ms + 50.0,
+            0,
+            Passing { flags: ACK, seq: 1 + i, ack: 1 + (i + 1) * 30, len: 1, ..Passing::default() },
+        );
+        twice(&mut wire, ms + 50.2, Passing { flags: ACK, seq: 1 + (i + 1) * 30, ack: 2 + i, ..Passing::default() });
+    }
+    let (analysis, events) = wire.analyze();
+    assert!(events.is_empty(), "{events:?}");
+    assert!(analysis.warnings[0].contains("left out: copies"), "{:?}", analysis.warnings);
+}
+
+#[test]
+fn identifications_of_a_host_show_what_was_sent_first() {
+    // The counter is that of the host, which sends much to others.
+    let mut wire = Wire::opened(Headers { near: 1, ..NO_TIMESTAMPS });
+    for i in 0..12_u32 {
+        wire.count_on(0, 1200);
+        wire.data(60.0 + f64::from(i) * 100.0, 0, 1 + i * 1000, 1000);
+        wire.ack(60.2 + f64::from(i) * 100.0, 1, 1 + (i + 1) * 1000);
+    }
+    wire.count_on(0, 1200);
+    wire.data(1300.0, 0, 13_001, 1000);
+    wire.pass(1300.1, 1, Passing { flags: ACK, seq: 1, ack: 12_001, sack: &[(13_001, 14_001)], ..Passing::default() });
+    wire.count_on(0, 3000);
+    wire.data(1600.0, 0, 12_001, 1000);
+    wire.ack(1600.1, 1, 14_001);
+    let verdicts = &first(&wire).verdicts;
+    assert_eq!((verdicts.lost, verdicts.cannot_tell), (1, 0), "{verdicts:?}");
+}
+
+#[test]
+fn data_on_a_syn_that_the_server_does_not_take_is_not_lost() {
+    let mut wire = Wire::new(Headers { timestamps: false, ..Headers::default() });
+    wire.pass(0.0, 0, Passing { flags: SYN, len: 517, ..Passing::default() });
+    wire.pass(50.0, 1, Passing { flags: SYN | ACK, ack: 1, ..Passing::default() });
+    wire.pass(50.1, 0, Passing { flags: ACK, seq: 1, ack: 1, len: 517, ..Passing::default() });
+    wire.ack(100.1, 1, 518);
+    let direction = first(&wire);
+    assert!(direction.is_quiet(), "{:?} {:?}", direction.verdicts, direction.incidents);
+}
+
+#[test]
+fn a_duplicate_of_what_was_sent_before_the_capture_is_no_copy() {
+    let mut wire = Wire::new(NO_TIMESTAMPS);
+    wire.data(0.0, 0, 500, 172);
+    wire.pass(50.0, 1, Passing { flags: ACK, seq: 1, ack: 672, sack: &[(500, 672)], ..Passing::default() });
+    let verdicts = &first(&wire).verdicts;
+    let before = verdicts.reasons.get(&UnknownReason::BeforeCapture).copied();
+    assert_eq!((verdicts.duplicated, before), (0, Some(1)), "{verdicts:?}");
+}
+
+#[test]
+fn segments_that_are_cut_anew_behind_the_capture_are_lost_once() {
+    // Captured with 1,446 bytes, sent on with 1,430; the ninth, thirteenth and fourteenth of these are lost.
+    let mut wire = Wire::opened(NO_TIMESTAMPS);
+    (0..16).for_each(|i| wire.data(60.0 + f64::from(i) * 0.01, 0, 1 + i * 1446, 1446));
+    let at = |cut: u32| 1 + cut * 1430;
+    let ack = |wire: &mut Wire, ms: f64, ack: u32, sack: &[(u32, u32)]| {
+        wire.pass(ms, 1, Passing { flags: ACK, seq: 1, ack, sack, ..Passing::default() });
+    };
+    (1..=8).for_each(|i| ack(&mut wire, 110.0 + f64::from(i), at(i), &[]));
+    (10..=12).for_each(|i| ack(&mut wire, 110.0 + f64::from(i), at(8), &[(at(9), at(i))]));
+    (15..=16).for_each(|i| ack(&mut wire, 110.0 + f64::from(i), at(8), &[(at(14), at(i)), (at(9), at(12))]));
+    [8, 12, 13].into_iter().for_each(|i| wire.data(130.0 + f64::from(i) * 0.1, 0, at(i), 1430));
+    ack(&mut wire, 181.0, at(12), &[(at(14), at(16))]);
+    ack(&mut wire, 181.3, at(13), &[(at(14), at(16))]);
+    ack(&mut wire, 181.4, at(16), &[]);
+    wire.data(182.0, 0, 1 + 16 * 1446, 100);
+    ack(&mut wire, 232.0, 101 + 16 * 1446, &[]);
+    let verdicts = &first(&wire).verdicts;
+    assert_eq!((verdicts.lost, verdicts.spurious), (3, 0), "{verdicts:?}");
+}
+
+#[test]
+fn one_or_two_losses_have_no_pattern() {
+    let mut wire = Wire::opened(OLD);
+    wire.data(60.0, 0, 1, 1000);
+    wire.data(360.0, 0, 1, 1000);
+    wire.ack(410.0, 1, 1001);
+    let direction = first(&wire);
+    assert_eq!(direction.verdicts.lost, 1);
+    for cause in ["noisy", "overflows", "SACK"] {
+        assert!(!says(&direction, cause), "{cause}: {:?}", direction.advice);
+    }
+}
+
+#[test]
+fn a_sender_that_goes_on_has_acknowledgments_that_the_capture_lacks() {
+    let mut wire = Wire::opened(Headers { near: 1, ..Headers::default() });
+    for i in 0..100_u32 {
+        wire.data(60.0 + f64::from(i) * 40.0, 0, 1 + i * 30, 30);
+        if !(20..80).contains(&i) {
+            wire.ack(60.1 + f64::from(i) * 40.0, 1, 1 + (i + 1) * 30);
+        }
+    }
+    let direction = first(&wire);
+    assert!(direction.is_quiet(), "{:?}", direction.incidents);
+}
+
+#[test]
+fn a_capture_without_ip_cannot_be_compared() {
+    let arp = [&[0xff; 6][..], &[2; 6], &[0x08, 0x06], &[0; 28]].concat();
+    let mut analyzer = reknit_trace::Analyzer::default();
+    analyzer.on_frame(&ethernet(&arp), &mut |_| {});
+    let refused = analyzer.finish(&mut |_| {}).refuse_without_tcp().unwrap_err();
+    assert!(refused.contains("no IP either") && !refused.contains("each end"), "{refused}");
+}
+
+fn ethernet(bytes: &[u8]) -> Frame<'_> {
+    Frame { number: 1, at: Some(1), link: 1, interface: 0, bytes, original_len: bytes.len() }
+}
+
+#[test]
+fn retries_of_the_link_layer_are_no_duplicates() {
+    const LINKTYPE_IEEE802_11: u32 = 105;
+    let mut wire = Wire::opened(NO_TIMESTAMPS);
+    for i in 0..5_u32 {
+        wire.data(60.0 + f64::from(i) * 60.0, 0, 1 + i * 1000, 1000);
+        let original = wire.len() - 1;
+        let copy = Passing { flags: ACK, len: 1000, copy_of: Some(original), ..Passing::default() };
+        wire.pass(63.0 + f64::from(i) * 60.0, 0, copy);
+        wire.ack(113.0 + f64::from(i) * 60.0, 1, 1 + (i + 1) * 1000);
+    }
+    let file = wire.file();
+    let (header, all) = records(&file);
+    let mut wlan = [&header[..20], &LINKTYPE_IEEE802_11.to_le_bytes()].concat();
+    let mut last: &[u8] = &[];
+    let mut sequence = 0_u16;
+    for record in all {
+        let (head, packet) = record.split_at(16);
+        let is_retry = packet == last;
+        last = packet;
+        sequence += u16::from(!is_retry);
+        let from = packet[15]; // the last byte of the sender's address
+        let mut frame = vec![0x08, if is_retry { 0x09 } else { 0x01 }, 0, 0];
+        frame.extend([[1; 6], [from; 6], [3; 6]].concat());
+        frame.extend((sequence << 4).to_le_bytes());
+        frame.extend([0xaa, 0xaa, 3, 0, 0, 0, 8, 0]);
+        let lens = [8, 12].map(|at| u32::from_le_bytes(head[at..at + 4].try_into().unwrap()) + 32);
+        wlan.extend(&head[..8]);
+        wlan.extend(lens.map(u32::to_le_bytes).concat());
+        wlan.extend([&frame[..], packet].concat());
+    }
+    let (analysis, events) = analyze_file(&wlan, None);
+    assert!(!events.iter().any(|event| event.verdict == Verdict::Duplicated), "{events:?}");
+    let left_out: Vec<String> = analysis.left_out.iter().map(ToString::to_string).collect();
+    assert_eq!((analysis.tcp_packets, &left_out[..]), (13, &["5 of retries of IEEE 802.11".to_owned()][..]));
+}
+
+#[test]
+fn compressed_headers_are_not_missing_from_the_capture() {
+    const LINKTYPE_PPP: u32 = 9;
+    let mut wire = Wire::opened(NO_TIMESTAMPS);
+    for i in 0..5_u32 {
+        wire.data(60.0 + f64::from(i) * 60.0, 0, 1 + i * 1000, 1000);
+        wire.ack(113.0 + f64::from(i) * 60.0, 1, 1 + (i + 1) * 1000);
+    }
+    let file = wire.file();
+    let (header, all) = records(&file);
+    let mut ppp = [&header[..20], &LINKTYPE_PPP.to_le_bytes()].concat();
+    for (i, record) in all.iter().enumerate() {
+        let (head, packet) = record.split_at(16);
+        let lens = [8, 12].map(|at| u32::from_le_bytes(head[at..at + 4].try_into().unwrap()) + 4);
+        ppp.extend(&head[..8]);
+        ppp.extend(lens.map(u32::to_le_bytes).concat());
+        let protocol = if i == 5 { 0x2d } else { 0x21 };
+        ppp.extend([&[0xff, 0x03, 0, protocol], packet].concat());
+    }
+    let (analysis, _) = analyze_file(&ppp, None);
+    let [warning] = &analysis.warnings[..] else { panic!("{:?}", analysis.warnings) };
+    assert!(warning.ends_with("among the 1 that were left out because they are compressed"), "{warning}");
+    let direction = &analysis.directions[0];
+    assert!(
+        says(direction, "before the link compresses") && !says(direction, "larger buffer"),
+        "{:?}",
+        direction.advice
+    );
 }

@@ -80,7 +80,7 @@ pub(super) fn first_screen(worst: &DirectionReport) -> Vec<(String, String)> {
     } else if worst.verdicts.all() == 0 {
         "nothing about the network: no packet was lost or late"
     } else {
-        "no advice: the capture does not show what caused the retransmissions"
+        "capture at the other end too: this capture does not show what caused the retransmissions"
     };
     let do_this = worst.advice.first().map_or(none.to_owned(), ToString::to_string);
     let lines =

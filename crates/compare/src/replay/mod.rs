@@ -27,6 +27,8 @@ const FASTER: f64 = 1.05;
 const LONGEST: Duration = Duration::from_secs(60);
 /// The share of the time without data above which the application has limited the transfer.
 const MAX_IDLE: f64 = 0.1;
+/// Beyond this share of the time, a replay shows nothing.
+const MOSTLY_IDLE: f64 = 0.5;
 
 /// What to replay.
 #[derive(Clone, PartialEq, Debug)]
@@ -199,6 +201,16 @@ impl Replayer {
     pub fn check(&self, stop: &AtomicBool, on_run: &(dyn Fn() + Sync)) -> Option<ReplayCheck> {
         let captured = Measures::captured(&self.direction, &self.path, self.duration);
         ReplayCheck::run(&self.senders, (&self.direction, &captured), (self.draws, self.is_given), stop, on_run)
+    }
+
+    /// Why no replay can reproduce the capture, in one line: the application paused for most of the time. None if it did not.
+    pub fn idle(&self) -> Option<String> {
+        let idle = self.path.idle.filter(|idle| *idle > MOSTLY_IDLE)?;
+        Some(format!(
+            "no data was in flight for {:.0} % of the time, because the application paused; a replay sends without pauses, so it \
+             would show nothing about this transfer",
+            100.0 * idle
+        ))
     }
 
     /// Why a comparison would mislead, in one line; none if it does not.

@@ -72,6 +72,13 @@ pub enum Advice {
     Nothing,
     /// Find the MTU of the path, and set a smaller one.
     FindMtu,
+    /// Set the MTU that routers say.
+    LowerMtu {
+        /// The largest packet that fits, bytes; none if they do not say.
+        mtu: Option<u32>,
+        /// The bytes of the IP and TCP headers.
+        headers: u32,
+    },
     /// Make the receiver read faster, or enlarge its buffers.
     ReadFaster {
         /// How long its window was closed or full, seconds.
@@ -83,6 +90,8 @@ pub enum Advice {
     KeepOutOfOrder,
     /// Capture all packets.
     CaptureAll,
+    /// Capture packets that are not compressed.
+    CaptureUncompressed,
     /// Find where packets are dropped that were captured near the receiver but did not reach its TCP.
     FindDrops,
     /// Capture at the other end.
@@ -110,6 +119,8 @@ impl Gain {
     pub const WORTH: f64 = 1.2;
 }
 
+/// Fewer losses than this have no pattern.
+pub(crate) const SOME: u64 = 3;
 /// Above this share of the time, the receiver limits the transfer.
 const MUCH: f64 = 0.05;
 /// Payloads of up to this size fit through any tunnel.
@@ -128,7 +139,10 @@ fn about_connection(report: &DirectionReport) -> Vec<Advice> {
     let has = |what| report.incident(what).is_some();
     let is_large = |bytes: u64| bytes >= u64::from(SMALL) && report.options.largest_payload < SMALL;
     let never_arrived = report.incident(Incident::NeverRepaired).is_some_and(|incident| is_large(incident.bytes));
-    if has(Incident::NoAnswerToFullSegments) || never_arrived {
+    if has(Incident::TooBig) {
+        let headers = if report.from.starts_with('[') { 60 } else { 40 };
+        advice.push(Advice::LowerMtu { mtu: report.options.path_mtu, headers });
+    } else if has(Incident::NoAnswerToFullSegments) || never_arrived {
         advice.push(Advice::FindMtu);
     } else if [Incident::NoAnswerToSyn, Incident::KeepAlives, Incident::NoAnswer].into_iter().any(has) {
         advice.push(Advice::FindSilence);
@@ -192,11 +206,15 @@ pub(crate) fn advice(report: &DirectionReport, speed: Option<Vec<Advice>>) -> Ve
     if report.loses_in_host() {
         advice.push(Advice::FindDrops);
     }
-    let has_happened = verdicts.lost + verdicts.spurious + verdicts.reordered > 0;
-    if report.options.sack == Some(false) && has_happened {
+    // Several holes at a time are what SACK is for; reordering makes holes.
+    let lacks_sack = report.options.sack == Some(false) && (verdicts.lost >= SOME || verdicts.reordered > 0);
+    if lacks_sack && verdicts.reordered > 0 {
         advice.push(Advice::EnableSack);
     }
     advice.extend(speed.unwrap_or_else(|| about_speed(report)));
+    if lacks_sack && verdicts.reordered == 0 {
+        advice.push(Advice::EnableSack);
+    }
     if report.options.timestamps == Some(false) && verdicts.spurious > 0 {
         advice.push(Advice::EnableTimestamps);
     }
@@ -258,6 +276,13 @@ impl DirectionReport {
         }
         let allowed = CONSTANT * self.segment() as f64 * 8e-6 / (round_trip.least_ms / 1e3 * share.sqrt());
         allowed < MUCH_MORE * self.goodput_mbit_s
+    }
+
+    /// What is missing may be in packets that cannot be read because they are compressed.
+    pub(crate) fn do_not_compress(&mut self) {
+        for advice in self.advice.iter_mut().filter(|advice| **advice == Advice::CaptureAll) {
+            *advice = Advice::CaptureUncompressed;
+        }
     }
 
     /// Packets that a buffer has to hold to restore the order.

@@ -2,9 +2,10 @@
 
 use std::fmt;
 
+use reknit_units::grouped;
 use serde::{Serialize, Serializer};
 
-use super::{Advice, Change, Gain};
+use super::{Advice, Change, Gain, SOME};
 use crate::CapturePoint;
 
 impl fmt::Display for Advice {
@@ -35,6 +36,16 @@ impl fmt::Display for Advice {
             ),
             Advice::KeepOrder { buffer, gain } => write_keep_order(f, buffer, gain),
             Advice::FindLosses { lost, packets, in_runs, gain } => write_losses(f, (lost, packets), in_runs, gain),
+            Advice::LowerMtu { mtu: Some(mtu), headers } => write!(
+                f,
+                "a link of the path carries packets of up to {mtu} bytes, and larger ones were sent: set this MTU at the sender, \
+                 or limit the MSS to {} (at a router: clamp it to the path MTU)",
+                mtu.saturating_sub(headers)
+            ),
+            Advice::LowerMtu { mtu: None, .. } => f.write_str(
+                "a router says that packets are too big, but not how big they may be: lower the MTU of the sender, or limit the \
+                 MSS",
+            ),
             Advice::ReadFaster { limited_s } => write!(
                 f,
                 "the receiver held the transfer back for {limited_s:.1} s: its application did not read, or its receive buffer \
@@ -87,6 +98,10 @@ impl Advice {
             }
             Advice::CaptureAll => {
                 "packets are missing from the capture: use a larger buffer (tcpdump -B 65536), or capture only the headers (-s 128)"
+            }
+            Advice::CaptureUncompressed => {
+                "packets with compressed headers or payloads cannot be read: capture before the link compresses them, or turn its \
+                 compression off"
             }
             Advice::FindDrops => {
                 "packets that were captured near the receiver did not reach its TCP: look for a firewall between them, for \
@@ -160,6 +175,15 @@ fn write_losses(
     in_runs: bool,
     gain: Option<Gain>,
 ) -> fmt::Result {
+    if lost < SOME {
+        let (were, loss) = if lost == 1 { ("was", "a single loss has") } else { ("were", "two losses have") };
+        write!(
+            f,
+            "{lost} of {} packets {were} lost: {loss} no pattern; a longer capture may show one",
+            grouped(packets)
+        )?;
+        return write_gain(f, gain, "without them");
+    }
     let share = 100.0 * lost as f64 / packets.max(1) as f64;
     // As many digits as help: 57 %, 2.5 %, 0.04 %.
     let digits = if share >= 10.0 { 0 } else { 2 - usize::from(share >= 1.0) };

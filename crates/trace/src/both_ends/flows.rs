@@ -26,6 +26,8 @@ struct Votes {
     ttl: i64,
     /// Packets that only one capture has.
     lost: i64,
+    /// By the times of packets in this direction alone: only right if the clocks are.
+    later: i64,
 }
 
 impl Votes {
@@ -52,6 +54,7 @@ pub(super) fn sides(captures: &[Captured; 2], pairs: &Pairs) -> Sides {
         votes[passage.flow as usize].ttl += i64::from(passage.ttl) - i64::from(other.ttl);
         let difference = other.at.wrapping_sub(passage.at).cast_signed();
         last[passage.flow as usize] = Some(difference);
+        votes[passage.flow as usize].later += difference.signum();
         // A packet of each direction, close in time: the sum of their delays, or its negative, does not depend on the clocks.
         let reverse = reversed[passage.flow as usize];
         if let Some((reverse, before)) = reverse.and_then(|flow| Some((flow, last[flow as usize]?))) {
@@ -71,8 +74,16 @@ pub(super) fn sides(captures: &[Captured; 2], pairs: &Pairs) -> Sides {
         let vote = of(&ends.source.address) - of(&ends.destination.address);
         (vote != 0).then(|| usize::from(vote < 0))
     };
-    let first = a.flows.iter().zip(&votes).map(|(flow, votes)| by_host(flow.ends).or(votes.decided()).unwrap_or(0));
-    let first: Vec<usize> = first.collect();
+    let first = a.flows.iter().zip(&votes).map(|(flow, votes)| by_host(flow.ends).or(votes.decided()));
+    let first: Vec<Option<usize>> = first.collect();
+    // Packets of the other direction pass the points in the other order.
+    let reverse = |of: &dyn Fn(usize) -> Option<usize>, flow: usize| Some(1 - of(reversed[flow]? as usize)?);
+    let later = |flow: usize| (votes[flow].later != 0).then(|| usize::from(votes[flow].later < 0));
+    let all = (0..first.len()).map(|flow| {
+        let known = first[flow].or_else(|| reverse(&|flow| first[flow], flow)).or_else(|| later(flow));
+        known.or_else(|| reverse(&later, flow)).unwrap_or(0)
+    });
+    let first: Vec<usize> = all.collect();
     let second = b.flows.iter().zip(&other_names).map(|(flow, name)| {
         let known = name.or_else(|| a.number(flow.ends)).map(|flow| first[flow as usize]);
         known.or_else(|| by_host(flow.ends)).unwrap_or(0)

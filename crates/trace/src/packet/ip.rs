@@ -14,6 +14,8 @@ pub(super) const GRE: u8 = 47;
 pub(super) const ESP: u8 = 50;
 pub(super) const ETHER_IP: u8 = 97;
 pub(super) const MPLS: u8 = 137;
+/// RFC 3173.
+pub(super) const COMPRESSED: u8 = 108;
 const ROUTING: u8 = 43;
 const FRAGMENT: u8 = 44;
 const AUTHENTICATION: u8 = 51;

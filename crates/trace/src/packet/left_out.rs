@@ -16,6 +16,9 @@ pub struct LeftOut {
     pub what: String,
     /// How many.
     pub packets: u64,
+    /// They are packets of IP.
+    #[serde(skip)]
+    pub(crate) is_ip: bool,
 }
 
 /// Counts the skipped packets.
@@ -56,12 +59,14 @@ impl SkippedCounts {
 
     /// All kinds, the most frequent first.
     pub(super) fn all(&self) -> Vec<LeftOut> {
-        let mut counts: BTreeMap<String, u64> = BTreeMap::new();
-        let skipped = self.skipped.iter().map(|(skipped, count)| (skipped.what(), *count));
-        for (what, count) in skipped.chain(self.udp.counts()) {
-            *counts.entry(what).or_default() += count;
+        let mut counts: BTreeMap<String, (u64, bool)> = BTreeMap::new();
+        let skipped = self.skipped.iter().map(|(skipped, count)| (skipped.what(), *count, skipped.is_ip()));
+        for (what, count, is_ip) in skipped.chain(self.udp.counts().map(|(what, count)| (what, count, true))) {
+            let sum = counts.entry(what).or_default();
+            *sum = (sum.0 + count, sum.1 || is_ip);
         }
-        let mut all: Vec<LeftOut> = counts.into_iter().map(|(what, packets)| LeftOut { what, packets }).collect();
+        let of = |(what, (packets, is_ip))| LeftOut { what, packets, is_ip };
+        let mut all: Vec<LeftOut> = counts.into_iter().map(of).collect();
         all.retain(|left_out| left_out.packets > 0);
         all.sort_by(|a, b| b.packets.cmp(&a.packets).then(a.what.cmp(&b.what)));
         all
@@ -69,6 +74,11 @@ impl SkippedCounts {
 }
 
 impl Skipped {
+    /// True if the packet has an IP header.
+    fn is_ip(self) -> bool {
+        matches!(self, Skipped::IpProtocol(_) | Skipped::Fragment | Skipped::TooDeep)
+    }
+
     /// In words, after "packets of".
     fn what(self) -> String {
         match self {
@@ -105,7 +115,7 @@ fn known_protocol(protocol: u8) -> Option<&'static str> {
         88 => "EIGRP",
         89 => "OSPF",
         103 => "PIM",
-        108 => "IP with compression",
+        ip::COMPRESSED => "IP with compression",
         112 => "VRRP or CARP",
         115 => "L2TPv3",
         124 => "IS-IS over IPv4",

@@ -8,6 +8,7 @@
 mod decapsulate;
 mod ethernet;
 mod fragments;
+mod icmp;
 mod ip;
 mod layer;
 mod left_out;
@@ -24,14 +25,17 @@ use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 
 use decapsulate::{Found, decapsulate};
 use fragments::Reassembler;
+pub(crate) use icmp::TooBig;
 use layer::{Layer, Whole};
 pub use left_out::LeftOut;
 use left_out::SkippedCounts;
 pub(crate) use left_out::protocol_name;
 pub(crate) use link::name as link_name;
+use ppp::COMPRESSED;
 use rest::Cursor;
 use serde::{Deserialize, Serialize};
 pub use tcp::{Flags, Segment};
+use wlan::Retries;
 
 use crate::Frame;
 
@@ -120,6 +124,9 @@ pub struct Reader {
     several: Vec<Packet>,
     fragments: Reassembler,
     left_out: SkippedCounts,
+    /// What the last frame says about a packet that was too big.
+    too_big: Option<TooBig>,
+    retries: Retries,
     /// The time of the last frame that has one, nanoseconds.
     now: u64,
 }
@@ -146,18 +153,25 @@ impl Reader {
             found => {
                 let mut several = std::mem::take(&mut self.several);
                 several.clear();
+                let mut too_big = None;
                 self.follow(found, 1, 0, &mut |packet, protocol, rest| {
                     if protocol != ip::TCP {
+                        too_big = icmp::too_big(protocol, rest).or(too_big);
                         return Err(Skipped::IpProtocol(protocol));
                     }
                     tcp::read(rest, packet)?;
                     several.push(*packet);
                     Ok(())
                 });
-                self.several = several;
+                (self.several, self.too_big) = (several, too_big);
                 &self.several
             }
         }
+    }
+
+    /// What the last frame says about a packet that was too big for a link. Called after `read`, if the frame has no TCP packet.
+    pub(crate) fn take_too_big(&mut self) -> Option<TooBig> {
+        self.too_big.take()
     }
 
     /// Calls `each` with every innermost packet of IP in `frame`, whatever its protocol.
@@ -195,6 +209,9 @@ impl Reader {
     fn decapsulate<'a>(&mut self, frame: &Frame<'a>) -> Result<Found<'a>, Skipped> {
         self.now = frame.at.unwrap_or(self.now);
         let rest = Cursor { bytes: frame.bytes, original_len: frame.original_len };
+        if wlan::is_link(frame.link) && self.retries.has(frame.link, rest) {
+            return Err(Skipped::Protocol("retries of IEEE 802.11"));
+        }
         decapsulate(Layer::Link(frame.link), rest, &mut self.packet)
     }
 
@@ -241,6 +258,11 @@ impl Reader {
     /// How many packets could not be read for this reason.
     pub(crate) fn count(&self, skipped: Skipped) -> u64 {
         self.left_out.count(skipped)
+    }
+
+    /// How many packets may have TCP that cannot be read because it is compressed.
+    pub(crate) fn compressed(&self) -> u64 {
+        self.count(COMPRESSED) + self.count(Skipped::IpProtocol(ip::COMPRESSED))
     }
 
     /// The link types that cannot be read, and the number of frames of each.

@@ -6,6 +6,8 @@ use super::rest::Cursor;
 
 const ADDRESS_AND_CONTROL: [u8; 2] = [0xff, 0x03];
 const BRIDGED_ETHERNET: u8 = 1;
+/// TCP whose headers are compressed (RFC 1144): to read it takes all packets since the last that is not.
+pub(super) const COMPRESSED: Skipped = Skipped::Protocol("PPP with TCP header compression");
 
 /// A PPP frame.
 pub(super) fn read(frame: Cursor<'_>) -> Next<'_> {
@@ -27,7 +29,7 @@ pub(super) fn read(frame: Cursor<'_>) -> Next<'_> {
         }
         0x00fd | 0x00fb => Err(Skipped::Protocol("PPP with compression")),
         0x0053 | 0x0055 => Err(Skipped::Protocol("PPP with encryption")),
-        0x002d | 0x002f => Err(Skipped::Protocol("PPP with compressed TCP headers")),
+        0x002d | 0x002f => Err(COMPRESSED),
         0x8000.. => Err(Skipped::Protocol("PPP control protocols")),
         _ => Err(Skipped::Protocol("PPP with another protocol")),
     }

@@ -1,8 +1,10 @@
 //! IEEE 802.11 data frames, and the radio headers that capturing drivers add (radiotap, Prism, AVS).
 
-use super::Skipped;
+use std::collections::BTreeMap;
+
 use super::layer::{Layer, Next};
 use super::rest::Cursor;
+use super::{Skipped, link};
 
 const DATA: u8 = 2;
 /// Flags of the second byte.
@@ -15,6 +17,9 @@ const ORDER: u8 = 0x80;
 const NO_DATA: u8 = 4;
 const QOS: u8 = 8;
 const AMSDU_PRESENT: u8 = 0x80;
+const RETRY: u8 = 0x08;
+/// Stations whose last frames are remembered.
+const MOST_STATIONS: usize = 1 << 12;
 const SNAP: [u8; 3] = [0xaa, 0xaa, 0x03];
 
 /// A frame.
@@ -42,6 +47,37 @@ pub(super) fn read(frame: Cursor<'_>) -> Next<'_> {
     }
     // Some programs decrypt, and keep the flag.
     if flags & PROTECTED != 0 && !rest.bytes.starts_with(&SNAP) { Err(ENCRYPTED) } else { Ok((Layer::Llc, rest)) }
+}
+
+/// True for link types with nothing but IEEE 802.11 inside.
+pub(super) fn is_link(link: u16) -> bool {
+    matches!(link, 105 | 119 | 127 | 163)
+}
+
+/// Frames that a station sends again because its receiver did not acknowledge them to the station. A receiver keeps the first of
+/// them (IEEE 802.11-2020 §10.3.2.14), so they say nothing about the network.
+#[derive(Debug, Default)]
+pub(super) struct Retries {
+    /// The sequence control of the last frame of each transmitter, by its priority.
+    last: BTreeMap<([u8; 6], u8), [u8; 2]>,
+}
+
+impl Retries {
+    /// True if the frame was captured before.
+    pub(super) fn has(&mut self, link: u16, frame: Cursor<'_>) -> bool {
+        let Ok((Layer::Wlan, frame)) = link::read(link, frame) else { return false };
+        let fields = || Ok::<_, Skipped>((control(frame.array(0)?), frame.array(10)?, frame.array(22)?));
+        let Ok((([control, flags], _), transmitter, sequence)) = fields() else { return false };
+        if control >> 2 & 3 != DATA {
+            return false;
+        }
+        let addresses = if flags & TO_DS != 0 && flags & FROM_DS != 0 { 30 } else { 24 };
+        let priority = if control >> 4 & QOS == 0 { 0 } else { frame.u8(addresses).unwrap_or(0) & 0x0f };
+        if self.last.len() >= MOST_STATIONS {
+            self.last.clear();
+        }
+        self.last.insert((transmitter, priority), sequence) == Some(sequence) && flags & RETRY != 0
+    }
 }
 
 const ENCRYPTED: Skipped = Skipped::Protocol("IEEE 802.11 with encryption");

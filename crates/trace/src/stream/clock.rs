@@ -9,20 +9,28 @@ use serde::{Deserialize, Serialize};
 
 use super::sighting::CapturedSegment;
 
-/// This many packets are needed before IP identifications are assumed to be a counter.
+/// The evidence that is needed before IP identifications are assumed to be a counter. A small step gives much, a larger one little:
+/// so do random numbers one in four times.
 const ENOUGH: u32 = 8;
+const SMALL_STEP: u16 = 16;
+const LARGEST_STEP: u16 = 1 << 14;
 /// Identifications are assumed not to wrap within this many packets of the capture.
 const NEAR: u64 = 1 << 14;
-/// The largest step of a counter between two packets of a stream.
-const LARGEST_STEP: u16 = 1_000;
+/// Two packets whose identifications are as close as this were sent shortly after each other, by a counter.
+const CLOSE: u16 = 8;
 
 /// What is known about a sender's timestamp clock and IP identification counter.
 #[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Clock {
     last_id: Option<u16>,
-    /// Steps of the IP identification that look like a counter, and all steps.
+    /// Steps of the IP identification that look like a counter, the evidence that they give, and all steps.
     counted: u32,
+    evidence: u32,
     steps: u32,
+    /// The sum of these steps, and the time that they took: the counter may be that of the host.
+    advanced: u64,
+    began: Option<Instant>,
+    ended: Instant,
     /// Steps that change the identification, counter or not.
     changed: u32,
     /// The first TSval and when it was seen, and the newest.
@@ -36,9 +44,15 @@ impl Clock {
         if let (Some(last), Some(id)) = (self.last_id, seen.ip_id()) {
             self.steps = self.steps.saturating_add(1);
             let step = id.wrapping_sub(last);
-            self.counted = self.counted.saturating_add(u32::from((1..=LARGEST_STEP).contains(&step)));
             self.changed = self.changed.saturating_add(u32::from(step != 0));
+            if (1..=LARGEST_STEP).contains(&step) {
+                self.counted = self.counted.saturating_add(1);
+                self.evidence = self.evidence.saturating_add(if step <= SMALL_STEP { ENOUGH / 2 } else { 1 });
+                self.advanced += u64::from(step);
+            }
         }
+        self.began.get_or_insert(seen.at);
+        self.ended = seen.at;
         self.last_id = seen.ip_id();
         if let Some(value) = seen.tsval() {
             self.first.get_or_insert((value, seen.at));
@@ -48,7 +62,22 @@ impl Clock {
 
     /// True if the IP identifications of the sender count its packets.
     fn counts(&self) -> bool {
-        self.steps >= ENOUGH && u64::from(self.counted) * 10 >= u64::from(self.steps) * 9
+        self.evidence >= ENOUGH && u64::from(self.counted) * 10 >= u64::from(self.steps) * 9
+    }
+
+    /// True if the counter cannot have wrapped between two packets.
+    fn is_near(&self, a: &CapturedSegment, b: &CapturedSegment) -> bool {
+        // The counter of one connection does not count on while that is silent.
+        let is_own = self.advanced <= u64::from(self.counted) * u64::from(SMALL_STEP);
+        let apart = a.at.since(b.at).max(b.at.since(a.at)).as_secs_f64();
+        let took = self.ended.since(self.began.unwrap_or(self.ended)).as_secs_f64();
+        let is_soon = apart * self.advanced as f64 <= f64::from(LARGEST_STEP) * took.max(1e-9);
+        a.frame.abs_diff(b.frame) < NEAR && (is_own || is_soon)
+    }
+
+    /// True if the IP identifications of the sender are no counter.
+    fn is_random(&self) -> bool {
+        self.steps >= ENOUGH && !self.counts()
     }
 
     /// True if each packet of the sender has another IP identification, a counter or random. Until there is a second packet, zero
@@ -80,9 +109,13 @@ impl Clock {
     pub(super) fn order(&self, a: &CapturedSegment, b: &CapturedSegment) -> Option<Ordering> {
         // Identifications count single packets, but wrap after 2^16 of them. Some senders, reknit's among them,
         // repeat the first timestamp in a retransmission.
-        let is_near = a.frame.abs_diff(b.frame) < NEAR;
-        if let (true, Some(a), Some(b)) = (is_near && self.counts(), a.ip_id(), b.ip_id()) {
-            return Some(a.wrapping_sub(b).cast_signed().cmp(&0));
+        if let (Some(first), Some(second)) = (a.ip_id(), b.ip_id()) {
+            let apart = first.wrapping_sub(second).cast_signed();
+            let is_known = self.counts() && self.is_near(a, b);
+            let is_close = !self.is_random() && (1..=CLOSE).contains(&apart.unsigned_abs());
+            if is_known || is_close {
+                return Some(apart.cmp(&0));
+            }
         }
         a.tsval().zip(b.tsval()).map(|(a, b)| a.wrapping_sub(b).cast_signed().cmp(&0))
     }

@@ -8,6 +8,7 @@
 use std::hash::BuildHasher;
 
 use foldhash::fast::FixedState;
+use reknit_units::Instant;
 use serde::{Deserialize, Serialize};
 
 use crate::packet::{Flags, Packet};
@@ -20,6 +21,10 @@ const ENOUGH: u32 = 3;
 const MAX_SEGMENT: u32 = 1_500;
 /// Within this many packets of a direction.
 const FIRST: u32 = 32;
+
+/// A packet without an IP identification or timestamp is a copy if it comes again within this time: no host retransmits as soon.
+/// Microseconds.
+const AT_ONCE: u32 = 1_000;
 
 /// Finds copies in one direction of a connection.
 #[derive(Debug, Default, Serialize, Deserialize)]
@@ -71,10 +76,19 @@ impl Large {
     }
 }
 
+/// One of the last packets.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+struct Sighting {
+    hash: u32,
+    /// In microseconds; it may wrap.
+    at: u32,
+    /// It was seen again.
+    was_repeated: bool,
+}
+
 #[derive(Debug, Default, Serialize, Deserialize)]
 struct Recent {
-    /// Hashes of the last packets, and whether each was seen again.
-    packets: Vec<(u32, bool)>,
+    packets: Vec<Sighting>,
     next: usize,
     /// Packets that have come more than once.
     copied: u32,
@@ -93,7 +107,7 @@ pub(super) enum Seen {
 impl Copies {
     /// Compares the packet with the previous ones.
     #[inline]
-    pub(super) fn look(&mut self, packet: &Packet) -> Seen {
+    pub(super) fn look(&mut self, packet: &Packet, now: Instant) -> Seen {
         let is_elsewhere = *self.home.get_or_insert(packet.interface) != packet.interface;
         if is_elsewhere && self.has_several {
             self.left_out += 1;
@@ -105,16 +119,22 @@ impl Copies {
             self.left_out += 1;
             return Seen::LeftOut;
         }
-        if self.packets > FIRST && self.recent.is_none() { Seen::New } else { self.compare(packet, is_elsewhere) }
+        if self.packets > FIRST && self.recent.is_none() { Seen::New } else { self.compare(packet, is_elsewhere, now) }
     }
 
     #[cold]
-    fn compare(&mut self, packet: &Packet, is_elsewhere: bool) -> Seen {
-        let Some(hash) = hash(packet) else { return Seen::New };
+    fn compare(&mut self, packet: &Packet, is_elsewhere: bool, now: Instant) -> Seen {
+        let is_marked = is_marked(packet);
+        // A host sends the same data again only after a round trip, but the same ACK for each packet.
+        if !is_marked && packet.segment.len == 0 && self.left_out == 0 {
+            return Seen::New;
+        }
+        let (hash, at) = (hash(packet), (now.as_nanos() / 1_000) as u32);
         let recent = self.recent.get_or_insert_default();
-        let Some((_, was_repeated)) = recent.packets.iter_mut().find(|(known, _)| *known == hash) else {
+        let is_copy = |seen: &&mut Sighting| seen.hash == hash && (is_marked || at.wrapping_sub(seen.at) < AT_ONCE);
+        let Some(Sighting { was_repeated, .. }) = recent.packets.iter_mut().find(is_copy) else {
             self.packets += 1;
-            recent.add(hash);
+            recent.add(Sighting { hash, at, was_repeated: false });
             if self.packets > FIRST && recent.copied * 2 < self.packets {
                 self.recent = None;
             }
@@ -122,7 +142,7 @@ impl Copies {
         };
         recent.copied += u32::from(!std::mem::replace(was_repeated, true));
         self.has_several |= is_elsewhere;
-        let is_capture = is_elsewhere || recent.copied >= ENOUGH && recent.copied * 2 >= self.packets;
+        let is_capture = is_elsewhere || !is_marked || recent.copied >= ENOUGH && recent.copied * 2 >= self.packets;
         self.left_out += u64::from(is_capture);
         if is_capture { Seen::LeftOut } else { Seen::Resighting }
     }
@@ -147,22 +167,27 @@ impl Copies {
 }
 
 impl Recent {
-    fn add(&mut self, hash: u32) {
+    fn add(&mut self, seen: Sighting) {
         if self.packets.len() < RECENT {
-            self.packets.push((hash, false));
+            self.packets.push(seen);
         } else {
-            self.packets[self.next] = (hash, false);
+            self.packets[self.next] = seen;
             self.next = (self.next + 1) % RECENT;
         }
     }
 }
 
-/// A hash of the fields that routers do not change. None if a retransmission would have the same: it needs an IP identification
-/// or a timestamp to differ.
-fn hash(packet: &Packet) -> Option<u32> {
+/// True if a retransmission would differ from the packet: by its IP identification or timestamp.
+fn is_marked(packet: &Packet) -> bool {
+    let segment = &packet.segment;
+    let has_id = packet.ip_id.is_some_and(|id| id != 0);
+    has_id || segment.len > 0 && segment.timestamps.is_some() && !segment.flags.has(Flags::SYN)
+}
+
+/// A hash of the fields that routers do not change.
+fn hash(packet: &Packet) -> u32 {
     let segment = &packet.segment;
     let id = packet.ip_id.filter(|id| *id != 0);
-    let is_marked = id.is_some() || segment.len > 0 && segment.timestamps.is_some() && !segment.flags.has(Flags::SYN);
     let fields = (segment.seq, segment.ack, segment.len, segment.flags.0, segment.window, segment.timestamps, id);
-    is_marked.then(|| FixedState::with_seed(0).hash_one(fields) as u32)
+    FixedState::with_seed(0).hash_one(fields) as u32
 }

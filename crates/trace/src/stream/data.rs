@@ -5,6 +5,7 @@
 //! acknowledgment of it, after the window and before [`SequenceState`].
 
 mod holes;
+mod too_big;
 
 use std::cmp::Ordering;
 
@@ -51,6 +52,8 @@ pub(crate) struct Data {
     missed: u64,
     /// How often data was acknowledged that had not been captured.
     gaps: u64,
+    /// The largest packet that fits through the path, bytes, as ICMP messages say.
+    path_mtu: Option<u32>,
     /// When data was seen first and last.
     active: (Instant, Instant),
     clock: Clock,
@@ -90,6 +93,7 @@ impl Data {
             bytes: 0,
             missed: 0,
             gaps: 0,
+            path_mtu: None,
             active: (now, now),
             clock: Clock::default(),
             far,
@@ -123,6 +127,11 @@ impl Data {
     /// Bytes that were acknowledged, but never captured.
     pub(crate) fn missed(&self) -> u64 {
         self.missed
+    }
+
+    /// The largest packet that fits through the path, bytes, as ICMP messages say.
+    pub(crate) fn path_mtu(&self) -> Option<u32> {
+        self.path_mtu
     }
 
     /// When data was seen first and last.
@@ -361,6 +370,14 @@ impl Data {
         self.upstream.skip_to(start, &self.ranges);
     }
 
+    /// Another connection begins: called after `finish`, before its first packet.
+    #[cold]
+    pub(super) fn begin_again(&mut self) {
+        self.clock = Clock::default();
+        self.stall_detector = StallDetector::default();
+        self.downstream.begin_again();
+    }
+
     /// An acknowledgment of everything before `ack`; of that, the bytes before `captured` may have been captured.
     pub(super) fn on_ack(
         &mut self,
@@ -371,9 +388,8 @@ impl Data {
         known: &SequenceState,
         out: &mut FindingSink<'_>,
     ) {
-        if self.upstream.on_ack(captured, &self.ranges, arrival.now) && known.acked >= known.unseen_below {
-            self.gaps += 1;
-        }
+        let is_gap = self.upstream.on_ack(captured, &self.ranges, arrival.now) && known.acked >= known.unseen_below;
+        self.gaps += u64::from(is_gap);
         let echo = arrival.packet.segment.timestamps.map(|(_, echo)| echo);
         let may_have_stalled = self.stall_detector.may_have_stalled(arrival.now);
         let timeout = may_have_stalled.then(|| self.far.shortest_timeout());
@@ -381,10 +397,10 @@ impl Data {
         let SequenceState { acked, heard, unseen_below, .. } = *known;
         let mut view = View { ranges, acked, heard, unseen_below, round_trip, now: arrival.now };
         let hides_blocks = arrival.packet.segment.hidden_sack > 0;
-        let acknowledgment = Acknowledgment { ack, blocks, echo, is_bare, hides_blocks };
+        let acknowledgment = Acknowledgment { ack, blocks, echo, is_bare, hides_blocks, ip_id: arrival.packet.ip_id };
         let has_progressed = self.downstream.on_ack(&acknowledgment, &mut view, out);
         if has_progressed {
-            self.on_progress(ack, timeout, arrival, known, out);
+            self.on_progress((ack, is_gap), timeout, arrival, known, out);
         }
         self.forget(arrival.now, known, out);
     }
@@ -464,7 +480,9 @@ impl Data {
             // Nothing was sent again, or it was not answered, which has been reported.
         } else if range.start >= known.unseen_below {
             let keeps_order = self.downstream.keeps_order(known.may_report);
-            decide_repeats(range, &self.clock, keeps_order, &mut self.pieces);
+            // Without DSACKs, duplicates are guessed from ACKs without news.
+            let reported = if self.downstream.duplicates > 0 { usize::from(range.duplicates) } else { 0 };
+            decide_repeats(range, &self.clock, (keeps_order, reported), &mut self.pieces);
         } else if range.is_retransmitted() {
             let verdict = Verdict::Unknown(UnknownReason::BeforeCapture);
             for side in [PathPart::AtCapturePoint, PathPart::Downstream] {
@@ -472,7 +490,7 @@ impl Data {
             }
         }
         if !self.pieces.is_empty() {
-            self.pieces.touch(range.first.frame);
+            self.pieces.touch(range);
             self.pieces.on_settled(out);
         }
     }

@@ -3,22 +3,22 @@
 //!
 //! Called by `Stream::on_packet` after the handshake: `on_ack` of the other direction, then `on_packet` of the sender's own.
 
+mod ending;
+
 use reknit_units::{Duration, Instant};
 use serde::{Deserialize, Serialize};
 
 use super::arrival::Arrival;
 use super::data::Data;
 use super::downstream::reports_duplicate;
-use super::keep_alive::{KeepAlives, Unanswered};
+use super::keep_alive::KeepAlives;
 use super::known::SequenceState;
 use super::log::{Finding, FindingSink};
 use super::numbers::{Numbers, ORIGIN};
 use super::window::{Closed, Window, WindowUpdate};
-use crate::packet::{Flags, Segment};
+use crate::packet::{Flags, Packet, Segment, TooBig};
 use crate::{Incident, Passed, PathPart};
-
-/// A reset whose sequence number is further ahead than this says nothing about what was sent.
-const MAX_AHEAD: u64 = 1 << 24;
+use ending::MAX_AHEAD;
 
 /// A window that is closed for less than this holds nobody back.
 const MIN_CLOSED: Duration = Duration::from_millis(10);
@@ -41,6 +41,8 @@ pub(crate) struct Direction {
     first_seq: Option<u32>,
     /// The offset of the first data.
     first_offset: u64,
+    /// Bytes that were acknowledged in an earlier connection between the same ports, of which the SYN of this one was not captured.
+    acknowledged_before: u64,
     /// Whether the capture began in the middle of this connection.
     begins: Begins,
     /// The limit of arrivals that are remembered, if there is one.
@@ -141,6 +143,9 @@ impl Direction {
         (self.known.highest, self.first_offset, self.known.announced) = (start, start, start);
         self.known.acked = self.known.acked.max(start);
         self.known.unseen_below = if self.begins == Begins::Known { start } else { self.known.acked };
+        if let Some(data) = &mut self.data {
+            data.begin_at(start); // after an earlier connection
+        }
     }
 
     fn on_data(&mut self, (start, end): (u64, u64), arrival: &Arrival<'_>, out: &mut FindingSink<'_>) {
@@ -171,6 +176,9 @@ impl Direction {
             Begins::NotYet => self.begins = Begins::Before(end),
             Begins::Before(first) if self.known.acked >= first => self.begins = Begins::Known,
             Begins::Before(_) | Begins::Known => {}
+        }
+        if matches!(self.begins, Begins::Before(_)) {
+            self.known.sent_before = self.known.sent_before.max(end);
         }
         if matches!(self.begins, Begins::Before(_)) && start > self.known.highest {
             self.known.unseen_below = self.known.unseen_below.max(start);
@@ -255,6 +263,16 @@ impl Direction {
         }
     }
 
+    /// The SYN of the other end does not acknowledge all data of this end's SYN, so that end has not taken the rest (RFC 7413 §4.2).
+    /// Called after that SYN's own `on_packet`.
+    #[cold]
+    pub(super) fn on_answer_to_syn(&mut self, ack: u32) {
+        let ack = self.numbers.of(ack);
+        if let Some(data) = self.data.as_mut().filter(|_| ack < self.known.highest) {
+            data.on_window_shrunk(ack);
+        }
+    }
+
     /// The SYN of the other end has a window of zero. Called after that SYN's own `on_packet`.
     pub(super) fn on_zero_in_syn(&mut self) {
         self.window.on_zero_in_syn();
@@ -270,6 +288,17 @@ impl Direction {
             if let Some(data) = &mut self.data {
                 data.begin_at(reported);
             }
+        }
+    }
+
+    /// A router says, in `frame`, that a packet with data of this direction was too big.
+    #[cold]
+    pub(super) fn on_too_big(&mut self, too_big: &TooBig, frame: u64, out: &mut FindingSink<'_>) {
+        let Packet { ip_id, segment, .. } = too_big.packet;
+        let start = self.numbers.of(segment.seq);
+        if let Some(data) = &mut self.data {
+            let bytes = (start, start + u64::from(segment.len));
+            counted(data, out, |data, out| data.on_too_big(bytes, ip_id, (frame, too_big.mtu), out));
         }
     }
 
@@ -306,12 +335,6 @@ impl Direction {
         self.report(&Finding { what, side, frame, at, bytes: (0, 0), count, lasted }, out);
     }
 
-    fn report_unanswered(&mut self, what: Incident, unanswered: Unanswered, out: &mut FindingSink<'_>) {
-        let Unanswered { count, frame, at } = unanswered;
-        let lasted = out.now.since(at);
-        self.report(&Finding { what, side: PathPart::Connection, frame, at, bytes: (0, 0), count, lasted }, out);
-    }
-
     /// Reports an incident of the connection, even if no data passed.
     #[cold]
     pub(super) fn report(&mut self, finding: &Finding, out: &mut FindingSink<'_>) {
@@ -319,43 +342,6 @@ impl Direction {
         let new = || Box::new(Data::new(*first_offset, known, *bound, out.now, *most_arrivals));
         self.data.get_or_insert_with(new);
         out.incident(finding);
-    }
-
-    /// The sender resets the connection: outstanding data will not be answered. `seq` is what it would have sent next.
-    #[cold]
-    fn on_reset(&mut self, seq: u64, arrival: &Arrival<'_>) {
-        let is_known = self.known.highest > 0 && seq > self.known.announced;
-        if is_known && seq - self.known.announced < MAX_AHEAD {
-            let since = if self.last.1 == Instant::ZERO { arrival.now } else { self.last.1 };
-            (self.known.announced, self.last) = (seq, (arrival.frame, since));
-        }
-    }
-
-    /// The receiver resets the connection, which answers the FIN.
-    #[cold]
-    pub(super) fn on_reset_by_receiver(&mut self) {
-        self.fins = KeepAlives::default();
-    }
-
-    /// Data that was sent but did not pass is not missed. Called when this end resets a connection that the other has closed.
-    #[cold]
-    pub(super) fn forget_tail(&mut self) {
-        self.known.announced = self.known.highest;
-    }
-
-    /// The connection is over: called at a RST before it is reported, and at the end of the capture.
-    #[cold]
-    pub(super) fn on_end(&mut self, out: &mut FindingSink<'_>) {
-        if let Some(unanswered) = self.keep_alives.finish() {
-            self.report_unanswered(Incident::KeepAlives, unanswered, out);
-        }
-        let is_waiting = self.fin.is_some_and(|fin| self.known.acked == fin);
-        if let Some(fins) = self.fins.finish().filter(|_| is_waiting) {
-            self.report_unanswered(Incident::NoAnswer, fins, out);
-        }
-        if let Some(data) = &mut self.data {
-            data.on_end(&self.known, out);
-        }
     }
 
     /// The next packet is the first that counts.
@@ -372,39 +358,11 @@ impl Direction {
         }
     }
 
-    /// The capture ends: decides what can be decided. `is_reset`: the connection has ended before.
-    pub(super) fn finish(&mut self, is_reset: bool, out: &mut FindingSink<'_>) {
-        if !is_reset {
-            self.on_end(out);
-        } else if let Some(data) = &mut self.data {
-            data.on_refusal();
-        }
-        if let Some(closed) = self.window.open(out.now) {
-            self.report_closed(&closed, out);
-        }
-        self.finish_tail(out);
-        if let Some(data) = &mut self.data {
-            counted(data, out, |data, out| data.finish(&self.known, out));
-        }
-    }
-
     /// Nothing more is expected soon: forgets old data and releases memory.
     pub(super) fn rest(&mut self, now: Instant, out: &mut FindingSink<'_>) {
         if let Some(data) = &mut self.data {
             counted(data, out, |data, out| data.rest(now, &self.known, out));
         }
-    }
-
-    /// Data that was announced by the sender or acknowledged, but did not pass. Called by `finish`, after `on_end`.
-    fn finish_tail(&mut self, out: &mut FindingSink<'_>) {
-        let end = self.fin.unwrap_or(u64::MAX).min(self.known.announced.max(self.known.acked));
-        if self.known.highest == 0 || end <= self.known.highest.max(self.known.unseen_below) {
-            return;
-        }
-        let Direction { known, bound, first_offset, most_arrivals, last, .. } = self;
-        let new = || Box::new(Data::new(*first_offset, known, *bound, out.now, *most_arrivals));
-        let data = self.data.get_or_insert_with(new);
-        data.on_tail(end, last.0, last.1, known, out);
     }
 
     /// A round trip between the capture point and the receiver, from the handshake or a timestamp.
@@ -437,6 +395,26 @@ impl Direction {
     pub(crate) fn whole_round_trip(&self) -> Option<Duration> {
         let [near, far] = self.least();
         Some(far? + near?)
+    }
+
+    /// True if this sequence number is far from all that has passed.
+    #[inline]
+    pub(super) fn is_far(&self, seq: u32) -> bool {
+        self.numbers.is_far(seq)
+    }
+
+    /// True if a packet of this end with this segment has nothing new.
+    #[cold]
+    pub(super) fn has_passed(&mut self, segment: &Segment) -> bool {
+        let is_control = segment.flags.has(Flags::SYN) || segment.flags.has(Flags::FIN);
+        let end = self.numbers.of(segment.seq) + u64::from(segment.len) + u64::from(is_control);
+        self.first_seq.is_some() && end <= self.numbers.highest()
+    }
+
+    /// True if the other end has acknowledged this before.
+    #[cold]
+    pub(super) fn has_acknowledged(&mut self, ack: u32) -> bool {
+        self.numbers.of(ack) <= self.known.acked
     }
 
     /// The sequence number of the SYN, or of the byte before the first packet.
@@ -474,7 +452,7 @@ impl Direction {
 
     /// Bytes that the other end has acknowledged.
     pub(crate) fn acknowledged(&self) -> u64 {
-        self.known.acked.min(self.known.highest).saturating_sub(self.first_offset)
+        self.acknowledged_before + self.known.acked.min(self.known.highest).saturating_sub(self.first_offset)
     }
 
     /// The number of ranges that are remembered.

@@ -18,7 +18,7 @@ use super::ranges::{Delivery, Origin, Range, Ranges};
 use super::round_trip::RoundTrip;
 use super::upstream::Receiver;
 pub(super) use decide::DecisionContext;
-use transmission::{arrival_of_first, by_echo, by_time, original_of};
+use transmission::{arrival_of_first, brings_rest, by_echo, by_time, count_answers, fitting, original_of};
 
 use crate::{PathPart, UnknownReason, Verdict};
 
@@ -59,6 +59,10 @@ pub(crate) struct Downstream {
     is_unanswered: bool,
     /// Where the ranges begin that retransmissions have delivered lately.
     repaired: [u64; AWAITING],
+    /// ACKs without news since the last progress: without SACK, each answers a packet that arrived behind a hole.
+    answers: u32,
+    /// The IP identification of the last acknowledgment: one with the same is its copy.
+    ack_id: Option<u16>,
     /// When an acknowledgment last passed whose SACK blocks were not captured.
     hidden_at: Option<Instant>,
 }
@@ -86,12 +90,13 @@ pub(super) struct Acknowledgment<'a> {
     pub(super) is_bare: bool,
     /// Further blocks may be among the options that were not captured.
     pub(super) hides_blocks: bool,
+    pub(super) ip_id: Option<u16>,
 }
 
 impl Downstream {
     /// An acknowledgment passes. True if it newly acknowledges something.
     pub(super) fn on_ack(&mut self, ack: &Acknowledgment<'_>, view: &mut View<'_>, out: &mut FindingSink<'_>) -> bool {
-        let Acknowledgment { ack, blocks, echo, is_bare, hides_blocks } = *ack;
+        let Acknowledgment { ack, blocks, echo, is_bare, hides_blocks, ip_id } = *ack;
         let mut has_progressed = ack > view.acked;
         if has_progressed {
             self.note_arrived((view.acked, ack), view);
@@ -107,9 +112,15 @@ impl Downstream {
         if has_duplicate && let Some(block) = blocks.first() {
             self.on_duplicate(*block, view, out);
         }
-        if !has_progressed && is_bare && !hides_blocks && self.duplicates == 0 {
-            self.on_bare_ack(view);
+        if !has_progressed && is_bare && !hides_blocks {
+            let is_copy = ip_id.is_some_and(|id| id != 0) && ip_id == self.ack_id;
+            if !is_copy {
+                self.on_bare_ack(ack, blocks, view);
+            }
+        } else if has_progressed {
+            self.answers = 0;
         }
+        self.ack_id = ip_id;
         self.echo = echo.or(self.echo);
         self.causes.on_ack(has_progressed, view.now);
         let acked = ack.max(view.acked);
@@ -201,12 +212,16 @@ impl Downstream {
         }
         let mut arrived = std::mem::take(&mut self.arrived);
         let is_alone = arrived.len() == 1;
+        if self.answers > 0 && !is_alone && !self.has_sack && self.duplicates == 0 {
+            count_answers(self.answers, &arrived, view.acked, view.ranges);
+        }
         if arrived.len() > 1 && !arrived.is_sorted() {
             arrived.sort_unstable();
         }
-        for arrival in arrived.drain(..) {
-            self.deliver_range(arrival, echo, is_alone, view, out);
+        for arrival in &arrived {
+            self.deliver_range(*arrival, (echo, &arrived), view, out);
         }
+        arrived.clear();
         self.arrived = arrived;
         true
     }
@@ -214,19 +229,25 @@ impl Downstream {
     fn deliver_range(
         &mut self,
         (order, index): (u64, usize),
-        echo: Option<u32>,
-        is_alone: bool,
+        (echo, arrived): (Option<u32>, &[(u64, usize)]),
         view: &mut View<'_>,
         out: &mut FindingSink<'_>,
     ) {
         let now = view.now;
+        let is_alone = arrived.len() == 1;
+        if !is_alone && brings_rest(index, arrived, view.ranges) {
+            view.ranges.at_mut(index).into_iter().for_each(|range| range.delivery = Delivery::Clear);
+        }
         let Some(range) = view.ranges.at_mut(index) else { return };
         range.delivered_at = now;
         let was = std::mem::replace(&mut range.delivery, Delivery::Clear);
+
         // Only the segment at the left edge is echoed (RFC 7323 §4.3). Where that is, only an acknowledgment shows.
         let echo = echo.filter(|_| range.start <= view.heard);
         if range.start < view.unseen_below {
             // Its first transmission may be older than the capture.
+        } else if was == Delivery::Clear {
+            self.on_counted_arrival(range, now); // as `count_answers` or `brings_rest` says
         } else if !range.again.is_empty() {
             // If the receiver did not have the first transmission, neither the time nor the echo tells which one it has.
             let is_known = was == Delivery::Missing;
@@ -268,7 +289,7 @@ impl Downstream {
         let is_echoed =
             by_echo.is_some_and(|by| by > 0 && range.again.get(by - 1).and_then(|a| a.seen.tsval()) == echo);
         let by_time = if is_echoed { usize::MAX } else { by_time(range, now, shortest_answer) };
-        let by = original_of(range, by_echo.unwrap_or(usize::MAX).min(by_time));
+        let by = fitting(range, original_of(range, by_echo.unwrap_or(usize::MAX).min(by_time)));
         if by > 0 {
             range.delivery = Delivery::Likely { by: by as u8, by_echo: by_echo == Some(by) };
             self.repaired.rotate_right(1);
@@ -370,13 +391,51 @@ impl Downstream {
     /// An acknowledgment without news. A receiver answers a duplicate at once (RFC 9293 §3.10.7.4), so if it does not send
     /// DSACKs, it may have received a duplicate now.
     #[cold]
-    fn on_bare_ack(&mut self, view: &mut View<'_>) {
+    fn on_bare_ack(&mut self, ack: u64, blocks: &[(u64, u64)], view: &mut View<'_>) {
+        // It repeats the last one.
+        let is_repeated = ack == view.heard && ack >= view.acked;
+        self.answers += u32::from(is_repeated);
+        if is_repeated && blocks.is_empty() && self.answers_duplicate(ack, view) || self.duplicates > 0 {
+            return;
+        }
         for start in self.repaired {
             let index = view.ranges.locate(start);
             let is_it = |range: &&mut Range| range.start == start && matches!(range.delivery, Delivery::Likely { .. });
             if let Some(range) = view.ranges.at_mut(index).filter(is_it) {
                 range.duplicates = range.duplicates.saturating_add(1);
             }
+        }
+    }
+
+    /// If nothing is outstanding, and the last data alone was sent several times, an ACK without news can only answer one more
+    /// arrival of it. True if it does.
+    fn answers_duplicate(&mut self, ack: u64, view: &mut View<'_>) -> bool {
+        let Some(index) = view.ranges.len().checked_sub(1).filter(|_| view.ranges.end() == ack) else { return false };
+        let before = index.checked_sub(1).and_then(|before| view.ranges.at(before)).map(|range| range.delivered_at);
+        let Some(range) = view.ranges.at_mut(index) else { return false };
+        let is_alone = range.again.first().is_some_and(|again| before.is_none_or(|before| before < again.seen.at));
+        if !is_alone || !range.is_delivered() || usize::from(range.duplicates) >= range.again.len() {
+            return false;
+        }
+        range.duplicates += 1;
+        let Delivery::Likely { by, .. } = range.delivery else { return true };
+        let by = usize::from(by);
+        if usize::from(range.duplicates) > range.again.len() - by {
+            // An earlier transmission has arrived too.
+            range.delivery =
+                if by > 1 { Delivery::Likely { by: by as u8 - 1, by_echo: false } } else { Delivery::Clear };
+            if by == 1 {
+                self.on_counted_arrival(range, view.now);
+            }
+        }
+        true
+    }
+
+    /// The number of acknowledgments shows that the first transmission of a range has arrived, but not when.
+    fn on_counted_arrival(&mut self, range: &mut Range, now: Instant) {
+        if range.origin == Origin::Original && range.order() >= self.causes.top() {
+            range.place_there = self.reordering.arrived() as u32;
+            self.reordering.on_arrival(range.order(), now);
         }
     }
 
@@ -421,6 +480,12 @@ impl Downstream {
         if let Some(since) = self.waiting_since.take() {
             self.waited += now.since(since);
         }
+    }
+
+    /// Another connection begins: nothing that was reported belongs to it.
+    pub(super) fn begin_again(&mut self) {
+        (self.echo, self.sacked, self.blocks) = (None, 0, [(0, 0); 4]);
+        (self.repaired, self.hidden_at, self.is_unanswered) = ([0; AWAITING], None, false);
     }
 
     /// Releases memory that is not needed while nothing passes.

@@ -12,6 +12,9 @@ const MIN_SILENCE: Duration = Duration::from_millis(900);
 /// The retransmission timer of a SYN runs at least this long (RFC 6298 §2.1).
 const MIN_TIMEOUT: Duration = Duration::from_secs(1);
 
+/// A SYN has less data than this, and its own number.
+const MAX_SYN_DATA: u32 = 1 << 16;
+
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 enum State {
     #[default]
@@ -91,6 +94,10 @@ impl Handshake {
                 } else if !flags.has(Flags::RST) {
                     self.state = State::Over; // the SYN-ACK was not captured
                 }
+            }
+            // The SYN may have data (RFC 7413).
+            State::Syn if is_syn && is_ack && !(1..=MAX_SYN_DATA).contains(&segment.ack.wrapping_sub(self.seq)) => {
+                return HandshakeEvidence::Stray;
             }
             State::Syn if is_syn && is_ack => {
                 (self.state, self.syn_acks) = (State::SynAck(now), 1);

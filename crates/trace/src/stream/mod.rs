@@ -36,13 +36,14 @@ mod rounds;
 mod sample;
 mod sighting;
 mod stall;
+mod strays;
 mod upstream;
 mod window;
 
 use reknit_units::{Duration, Instant};
 use serde::{Deserialize, Serialize};
 
-use crate::packet::{Endpoint, Flags, Packet};
+use crate::packet::{Endpoint, Flags, Packet, TooBig};
 use crate::{Event, Incident, PathPart, Verdict};
 use arrival::Arrival;
 use copies::{Copies, Seen};
@@ -55,6 +56,7 @@ use log::{Finding, FindingSink};
 pub use place::{CapturePoint, Confidence};
 use round_trip::Echoes;
 pub(crate) use rounds::Reductions;
+pub(crate) use strays::Strays;
 
 /// A connection without packets for this long is silent.
 const SILENCE: Duration = Duration::from_secs(1);
@@ -83,6 +85,7 @@ pub(crate) struct Stream {
     is_reset: bool,
     /// Events about duplicates that either the network or the capture made, which is not known yet.
     held: Vec<Event>,
+    strays: Strays,
     /// It has been silent for a long time and has forgotten all it can.
     is_at_rest: bool,
     pub(crate) packets: u64,
@@ -103,6 +106,7 @@ impl Stream {
             is_closing: false,
             is_reset: false,
             held: Vec::new(),
+            strays: Strays::default(),
             is_at_rest: false,
             packets: 0,
             last: now,
@@ -126,11 +130,17 @@ impl Stream {
     /// A packet of this connection. `most_ranges`: how many ranges of data each direction may remember.
     pub(crate) fn on_packet(&mut self, packet: &Packet, frame: u64, now: Instant, most_ranges: usize, log: &mut Log) {
         let end = self.end(packet);
+        if now <= self.last && self.repeats_past(end, packet, now) {
+            return;
+        }
         let now = now.max(self.last); // clocks may be set back
+        if self.directions[end].is_far(packet.segment.seq) && self.is_foreign(end, packet, now, log) {
+            return;
+        }
         self.last = now;
         self.packets += 1;
         self.is_at_rest = false;
-        let copy = self.copies[end].look(packet);
+        let copy = self.copies[end].look(packet, now);
         if copy == Seen::LeftOut {
             return;
         }
@@ -161,6 +171,9 @@ impl Stream {
         self.on_timestamps(end, packet, now, longest);
         if flags.has(Flags::SYN) {
             self.scales = self.scales();
+            if flags.has(Flags::ACK) {
+                self.directions[1 - end].on_answer_to_syn(segment.ack);
+            }
             if segment.window == 0 {
                 self.directions[1 - end].on_zero_in_syn();
             }
@@ -172,10 +185,23 @@ impl Stream {
         }
     }
 
+    /// A router says, in `frame`, that a packet of this connection was too big.
+    #[cold]
+    pub(crate) fn on_too_big(&mut self, too_big: &TooBig, frame: u64, now: Instant, log: &mut Log) {
+        let end = self.end(&too_big.packet);
+        let mut out = FindingSink { stream: self.number, end: end as u8, now: now.max(self.last), log };
+        self.directions[end].on_too_big(too_big, frame, &mut out);
+    }
+
     /// The window scale shifts (RFC 7323 §2.2), if both SYNs were captured.
     fn scales(&self) -> Option<[u8; 2]> {
         let [a, b] = [0, 1].map(|end| self.directions[end].syn().map(|syn| syn.window_scale));
         Some(a?.zip(b?).map_or([0; 2], |(a, b)| [a, b]))
+    }
+
+    /// The segment size that the receiver of each direction announced.
+    fn mss(&self) -> [Option<u16>; 2] {
+        [1, 0].map(|end: usize| self.directions[end].syn().and_then(|syn| syn.mss))
     }
 
     /// The handshake shows the distance to each end, or fails. The second step, after `Copies::look`.
@@ -217,9 +243,10 @@ impl Stream {
             return;
         }
         self.is_reset = true;
+        let mss = self.mss();
         for (of, direction) in self.directions.iter_mut().enumerate() {
             let mut out = FindingSink { stream: self.number, end: of as u8, now, log };
-            direction.on_end(&mut out);
+            direction.on_end(mss[of], &mut out);
         }
         if self.directions[1 - end].is_finished() {
             self.directions[end].forget_tail(); // nobody waits for it
@@ -353,9 +380,10 @@ impl Stream {
         if let Some((failure, at)) = self.handshake.finish(self.last, now.max(self.last)) {
             self.report_failure(&failure, at, log);
         }
+        let mss = self.mss();
         for end in 0..2 {
             let mut out = FindingSink { stream: self.number, end: end as u8, now: self.last, log };
-            self.directions[end].finish(self.is_reset, &mut out);
+            self.directions[end].finish(self.is_reset, mss[end], &mut out);
             self.release(end, log);
         }
     }

@@ -10,6 +10,9 @@ const LARGEST_WINDOW: u64 = 1 << 30;
 /// An acknowledgment that is further ahead of all captured data than this must be confirmed by a second one or by data.
 const DOUBTFUL: u64 = 1 << 20;
 
+/// A sequence number that is further away than this belongs to another numbering.
+const FAR: u32 = 1 << 24;
+
 /// The sequence numbers of one direction.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub(super) struct Numbers {
@@ -35,6 +38,20 @@ impl Numbers {
         // The lower half of ORIGIN is zero.
         let ahead = seq.wrapping_sub(base.wrapping_add(self.highest as u32)).cast_signed();
         self.highest.wrapping_add_signed(ahead.into())
+    }
+
+    /// True if no window around what has passed contains this sequence number.
+    #[inline]
+    pub(super) fn is_far(&self, seq: u32) -> bool {
+        let ahead = |base: u32| seq.wrapping_sub(base.wrapping_add(self.highest as u32)).cast_signed();
+        self.base.is_some_and(|base| ahead(base).unsigned_abs() > FAR)
+    }
+
+    /// Another numbering begins: `seq` follows all that has passed.
+    #[cold]
+    pub(super) fn begin_again(&mut self, seq: u32) {
+        self.base = Some(seq.wrapping_sub(self.highest as u32));
+        self.doubtful = None;
     }
 
     /// The sender, or an acknowledgment, has reached this offset.

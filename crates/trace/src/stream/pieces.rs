@@ -4,6 +4,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::log::FindingSink;
+use super::ranges::Range;
 use super::sighting::CapturedSegment;
 use crate::{PathPart, RetransmitReason, UnknownReason, Verdict};
 
@@ -41,20 +42,26 @@ struct Piece {
     ruling: TransmissionVerdict,
     /// The range that is being settled is part of this packet.
     is_touched: bool,
+    /// Other parts of the packet arrived: it was cut anew on its way, or by segmentation offload.
+    is_part: bool,
 }
 
 /// Packets whose ranges are being settled.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
-pub(super) struct Pieces(Vec<Piece>);
+pub(super) struct Pieces {
+    open: Vec<Piece>,
+    /// The packet that was reported last as lost: on which side, by which packet it was replaced, and whether only a part was lost.
+    last: Option<(PathPart, u64, bool)>,
+}
 
 impl Pieces {
     pub(super) fn is_empty(&self) -> bool {
-        self.0.is_empty()
+        self.open.is_empty()
     }
 
     /// The first packet that is not reported yet.
     pub(super) fn first_frame(&self) -> u64 {
-        self.0.iter().map(|piece| piece.seen.frame).min().unwrap_or(u64::MAX)
+        self.open.iter().map(|piece| piece.seen.frame).min().unwrap_or(u64::MAX)
     }
 
     /// The verdict on the bytes of one range in the packet that was seen as `seen`.
@@ -66,8 +73,8 @@ impl Pieces {
         ruling: TransmissionVerdict,
     ) {
         let is_same = |piece: &&mut Piece| piece.seen.frame == seen.frame && piece.side == side;
-        let Some(piece) = self.0.iter_mut().find(is_same) else {
-            self.0.push(Piece { side, seen: *seen, bytes, ruling, is_touched: true });
+        let Some(piece) = self.open.iter_mut().find(is_same) else {
+            self.open.push(Piece { side, seen: *seen, bytes, ruling, is_touched: true, is_part: false });
             return;
         };
         piece.is_touched = true;
@@ -78,41 +85,53 @@ impl Pieces {
         }
     }
 
-    /// The range that is being settled is part of this packet too.
-    pub(super) fn touch(&mut self, frame: u64) {
-        for piece in self.0.iter_mut().filter(|piece| piece.seen.frame == frame) {
+    /// The range that is being settled is part of the packet that first carried it too.
+    pub(super) fn touch(&mut self, range: &Range) {
+        for piece in self.open.iter_mut().filter(|piece| piece.seen.frame == range.first.frame) {
             piece.is_touched = true;
+            // If it is the first part with a verdict, but not the beginning of the packet, the beginning arrived.
+            piece.is_part |= range.is_plain() || piece.bytes.0 == range.start && range.within > 0;
         }
     }
 
     /// A range has been settled by both sides: packets without a part of it are complete and are reported.
     pub(super) fn on_settled(&mut self, out: &mut FindingSink<'_>) {
-        let mut open = std::mem::take(&mut self.0);
+        let mut open = std::mem::take(&mut self.open);
         open.retain_mut(|piece| {
             let stays = std::mem::take(&mut piece.is_touched);
             if !stays {
-                report(piece, out);
+                self.report(piece, out);
             }
             stays
         });
-        self.0 = open;
+        self.open = open;
     }
 
     /// The last range has been settled.
     pub(super) fn finish(&mut self, out: &mut FindingSink<'_>) {
-        for piece in self.0.drain(..) {
-            report(&piece, out);
+        for piece in std::mem::take(&mut self.open) {
+            self.report(&piece, out);
         }
     }
-}
 
-fn report(piece: &Piece, out: &mut FindingSink<'_>) {
-    let (verdict, replaced_by) = match piece.ruling {
-        TransmissionVerdict::Lost(by) => (Verdict::Lost, by),
-        TransmissionVerdict::Discarded(by) => (Verdict::Discarded, by),
-        TransmissionVerdict::Unknown(reason) => (Verdict::Unknown(reason), None),
-        TransmissionVerdict::Spurious(why) => (Verdict::Spurious(why), None),
-        TransmissionVerdict::Needed => return,
-    };
-    out.report_replaced(piece.side, piece.seen, piece.bytes, verdict, replaced_by);
+    fn report(&mut self, piece: &Piece, out: &mut FindingSink<'_>) {
+        let (verdict, replaced_by) = match piece.ruling {
+            TransmissionVerdict::Lost(by) => {
+                // One packet replaces parts of two captured ones: between them, one packet was lost on the wire.
+                let (side, is_part) = (piece.side, piece.is_part);
+                let is_same =
+                    |by: u64| self.last.is_some_and(|(at, last, part)| (at, last) == (side, by) && (part || is_part));
+                if by.is_some_and(is_same) {
+                    return;
+                }
+                self.last = by.map(|by| (side, by, is_part));
+                (Verdict::Lost, by)
+            }
+            TransmissionVerdict::Discarded(by) => (Verdict::Discarded, by),
+            TransmissionVerdict::Unknown(reason) => (Verdict::Unknown(reason), None),
+            TransmissionVerdict::Spurious(why) => (Verdict::Spurious(why), None),
+            TransmissionVerdict::Needed => return,
+        };
+        out.report_replaced(piece.side, piece.seen, piece.bytes, verdict, replaced_by);
+    }
 }

@@ -154,6 +154,11 @@ impl Range {
         self.first.frame << 16 | u64::from((self.within / STEP).min(0xffff))
     }
 
+    /// The packet that carried a range with this place in the order.
+    pub(super) fn frame_of(order: u64) -> u64 {
+        order >> 16
+    }
+
     pub(super) fn last_sent(&self) -> CapturedSegment {
         self.again.last().map_or(self.first, |again| again.seen)
     }

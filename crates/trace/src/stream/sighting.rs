@@ -19,6 +19,7 @@ const HAS_TSVAL: u8 = 1;
 const HAS_IP_ID: u8 = 2;
 const IS_STALE: u8 = 4;
 const IS_EARLY: u8 = 8;
+const IS_TOO_BIG: u8 = 16;
 
 impl CapturedSegment {
     pub(super) fn new(at: Instant, frame: u64, tsval: Option<u32>, ip_id: Option<u16>) -> CapturedSegment {
@@ -42,6 +43,15 @@ impl CapturedSegment {
     /// When it passed, earlier data was missing.
     pub(super) fn is_early(&self) -> bool {
         self.bits & IS_EARLY != 0
+    }
+
+    /// A router has dropped it because it was larger than the next link carries.
+    pub(super) fn is_too_big(&self) -> bool {
+        self.bits & IS_TOO_BIG != 0
+    }
+
+    pub(super) fn note_too_big(&mut self) {
+        self.bits |= IS_TOO_BIG;
     }
 
     #[inline]

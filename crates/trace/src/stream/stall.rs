@@ -10,7 +10,7 @@ use super::round_trip::MIN_TIMEOUT;
 /// Without retransmissions, the receiver may cause a shorter silence: it delays ACKs (RFC 9293 §3.8.6.3).
 const MIN_SILENCE: Duration = Duration::from_secs(1);
 
-/// Without acknowledgments, a sender does not send so many new packets after a retransmission.
+/// Without acknowledgments, a sender does not send so many new packets for so long, or after a retransmission.
 const MANY_NEW: u32 = 10;
 
 /// Follows the progress of one direction.
@@ -19,7 +19,7 @@ pub(super) struct StallDetector {
     /// Since when data is outstanding without progress; none if nothing is outstanding.
     since: Option<Instant>,
     retransmissions: u32,
-    /// Packets with new data since the first retransmission.
+    /// Packets with new data since the first retransmission, or since the last progress if there was none.
     new_packets: u32,
     /// The first retransmission, or else the first packet with outstanding data.
     frame: u64,
@@ -46,15 +46,13 @@ impl StallDetector {
         if self.since.is_none() {
             *self = StallDetector { since: Some(now), frame, at: now, ..StallDetector::default() };
         }
-        if self.retransmissions > 0 && is_new {
-            self.new_packets += 1;
-        }
+        self.new_packets += u32::from(is_new);
     }
 
     /// A retransmission.
     pub(super) fn on_retransmission(&mut self, frame: u64, now: Instant) {
         if self.retransmissions == 0 {
-            (self.frame, self.at) = (frame, now);
+            (self.frame, self.at, self.new_packets) = (frame, now, 0);
         }
         self.retransmissions += 1;
     }
@@ -98,6 +96,7 @@ impl StallDetector {
         let least = if self.retransmissions > 0 { timeout } else { timeout.max(MIN_SILENCE) };
         let StallDetector { retransmissions, frame, at, .. } = *self;
         let goes_on = self.new_packets >= MANY_NEW;
-        (lasted >= least && !self.is_window).then_some(Stall { lasted, retransmissions, goes_on, frame, at })
+        let explains = self.is_window || retransmissions == 0 && goes_on;
+        (lasted >= least && !explains).then_some(Stall { lasted, retransmissions, goes_on, frame, at })
     }
 }

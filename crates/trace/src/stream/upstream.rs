@@ -88,6 +88,12 @@ impl Receiver {
         !seen.is_stale() && answer.is_some_and(is_due)
     }
 
+    /// True if it has not answered a packet that passed as `seen` and filled a hole, which calls for an ACK at once (RFC 5681 §4.2).
+    fn has_ignored(&self, seen: &CapturedSegment, now: Instant) -> bool {
+        let is_silent = self.last_ack.is_none_or(|ack| ack < seen.at);
+        is_silent && self.answer().is_some_and(|answer| now.since(seen.at) > answer)
+    }
+
     /// It has acknowledged `ack` in answer to a packet that filled a hole, but not the data that had passed before that packet.
     /// Called after `After::on_ack` of the same acknowledgment.
     #[cold]
@@ -231,6 +237,9 @@ impl Upstream {
         let has_missed = || receiver.has_missed(&range.last_sent(), complete, now);
         match range.delivery {
             Delivery::Missing => true,
+            Delivery::Open if range.origin == Origin::Repair && range.start <= receiver.acked => {
+                receiver.has_ignored(&range.last_sent(), now)
+            }
             Delivery::Open | Delivery::Refused => self.waiting_since.is_none() && has_missed(),
             Delivery::Clear | Delivery::Likely { .. } => false,
         }
@@ -374,11 +383,16 @@ impl Upstream {
 
 /// Decides whether the receiver needed the retransmissions that passed after the first transmission of `range`. Called last when
 /// a range is forgotten.
-pub(super) fn decide_repeats(range: &Range, clock: &Clock, keeps_order: bool, pieces: &mut Pieces) {
+pub(super) fn decide_repeats(
+    range: &Range,
+    clock: &Clock,
+    (keeps_order, reported): (bool, usize),
+    pieces: &mut Pieces,
+) {
     let bytes = (range.start, range.end);
     let last_needed = range.again.iter().rposition(|again| again.what == Repeat::Replacement);
     // The receiver has reported so many duplicates, so at most the others did not reach it. Without SACK, these are assumed.
-    let reported = if keeps_order { usize::from(range.duplicates) } else { 0 };
+    let reported = if keeps_order { reported } else { 0 };
     let most_lost = range.again.len().saturating_sub(reported);
     let needed = last_needed.map_or(0, |last| last + 1).min(most_lost);
     let mut earlier = range.first;

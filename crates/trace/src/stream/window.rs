@@ -140,6 +140,12 @@ impl Window {
         self.open(now)
     }
 
+    /// Another connection begins; the times that were lost so far still count.
+    pub(super) fn begin_again(&mut self) {
+        let Window { largest, limited_by_receiver, limited_by_sender, .. } = *self;
+        *self = Window { largest, limited_by_receiver, limited_by_sender, ..Window::default() };
+    }
+
     /// The window opens or the capture ends.
     pub(super) fn open(&mut self, now: Instant) -> Option<Closed> {
         let closed = self.closed.take()?;

@@ -16,6 +16,7 @@ pub(crate) fn capture_of(what: Incident) -> Wire {
         Incident::KeepAlives => keep_alives(),
         Incident::NoAnswer => no_answer(0),
         Incident::NoAnswerToFullSegments => no_answer(300),
+        Incident::TooBig => too_big(),
         Incident::Timeouts => timeouts(),
         Incident::Silence => silence(),
         Incident::NoAnswerToSyn => syns(&[0.0, 1000.0, 3000.0, 7000.0]),
@@ -110,6 +111,17 @@ fn no_answer(smaller: u16) -> Wire {
         wire.data(ms, 0, next, 1448);
         ms += 500.0 * f64::from(1 << i);
     }
+    wire
+}
+
+/// One segment is too big, and sent again in two.
+fn too_big() -> Wire {
+    let mut wire = transfer(Headers::default(), 5);
+    wire.data(500.0, 0, 5001, 1448);
+    wire.too_big(503.0, wire.len() - 1, 1492);
+    wire.data(503.2, 0, 5001, 1440);
+    wire.data(503.3, 0, 6441, 8);
+    wire.pass(553.3, 1, Passing { flags: ACK, seq: 1, ack: 6449, echo_ms: Some(503), ..Passing::default() });
     wire
 }
 

@@ -123,6 +123,31 @@ impl Wire {
         self.pass(ms, end, Passing { flags: ACK, seq: 1, ack, window: Some(window), ..Passing::default() });
     }
 
+    /// A router at the near end says that the packet with this number, from 0, is larger than `mtu` (RFC 1191).
+    pub(crate) fn too_big(&mut self, ms: f64, number: usize, mtu: u16) {
+        const QUOTED: usize = 28;
+        let quoted = &self.packets[number].bytes[..QUOTED];
+        let mut bytes = vec![0x45, 0, 0, 56, 0, 1, 0, 0, 64, 1, 0, 0, 203, 0, 113, 1];
+        bytes.extend(&quoted[12..16]);
+        bytes.extend([3, 4, 0, 0, 0, 0]);
+        bytes.extend(mtu.to_be_bytes());
+        bytes.extend(quoted);
+        let len = bytes.len();
+        self.packets.push(Packet { us: micros(ms), bytes, len });
+    }
+
+    /// The last packet has no IP identification.
+    pub(crate) fn unmark(&mut self) {
+        if let Some(last) = self.packets.last_mut() {
+            last.bytes[IP_ID].fill(0);
+        }
+    }
+
+    /// The next packet of `end` gets an IP identification that is this much higher than that of its last one.
+    pub(crate) fn count_on(&mut self, end: usize, by: u16) {
+        self.ids[end] = self.ids[end].wrapping_add(by - 1);
+    }
+
     /// The handshake, at `ms`, over a round trip of 50 ms.
     pub(crate) fn open(&mut self, ms: f64) {
         let [first, second] = if self.headers.near == 0 { [50.0, 50.2] } else { [0.2, 50.2] };
@@ -164,12 +189,7 @@ impl Wire {
     }
 
     pub(crate) fn analyze_at(&self, at: Option<CapturePoint>) -> (Analysis, Vec<Event>) {
-        let mut analyzer = Analyzer::new(Options { at, ..Options::default() });
-        let mut events = Events::default();
-        analyzer.read(&self.file()[..], &mut |event| events.add(event)).expect("a good capture");
-        let analysis = analyzer.finish(&mut |event| events.add(event));
-        let (events, _) = events.counted(&analysis);
-        (analysis, events)
+        analyze_file(&self.file(), at)
     }
 
     pub(crate) fn analyze(&self) -> (Analysis, Vec<Event>) {
@@ -197,4 +217,14 @@ pub(crate) fn millis(ms: f64) -> u32 {
 #[expect(clippy::cast_sign_loss, reason = "no packet passes before the capture begins")]
 fn micros(ms: f64) -> u64 {
     (ms * 1000.0).round() as u64
+}
+
+/// What a file says.
+pub(crate) fn analyze_file(file: &[u8], at: Option<CapturePoint>) -> (Analysis, Vec<Event>) {
+    let mut analyzer = Analyzer::new(Options { at, ..Options::default() });
+    let mut events = Events::default();
+    analyzer.read(file, &mut |event| events.add(event)).expect("a good capture");
+    let analysis = analyzer.finish(&mut |event| events.add(event));
+    let (events, _) = events.counted(&analysis);
+    (analysis, events)
 }

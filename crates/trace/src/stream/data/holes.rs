@@ -18,6 +18,8 @@ const MIN_SILENCE: Duration = Duration::from_secs(1);
 /// The smallest segment that may exceed the path MTU: with headers, a packet of the 1280 bytes that each IPv6 link carries (RFC 8200
 /// §5).
 const MIN_FULL: u32 = 1_200;
+/// Bytes of TCP options, by which a full segment is smaller than the announced size (RFC 6691).
+const MAX_OPTIONS: u32 = 40;
 
 impl Data {
     /// Data that was acknowledged so long ago that its packets are forgotten, or that was sent before the capture began.
@@ -48,11 +50,11 @@ impl Data {
         out.incident(&Finding { what, side: PathPart::Connection, frame, at, bytes, count: 1, lasted });
     }
 
-    /// `ack` acknowledges something. `timeout`: the shortest time that a retransmission timer runs, if there may have been a stall.
+    /// `ack` acknowledges something, which `is_gap` if it was not captured. `timeout`: the shortest time that a retransmission timer runs, if there may have been a stall.
     #[inline]
     pub(super) fn on_progress(
         &mut self,
-        ack: u64,
+        (ack, is_gap): (u64, bool),
         timeout: Option<Duration>,
         arrival: &Arrival<'_>,
         known: &SequenceState,
@@ -61,7 +63,7 @@ impl Data {
         let now = arrival.now;
         // A capture may lack the ACKs: the first data after a pause acknowledges what came before, and a capture that lacks some of
         // the data may lack its ACKs too.
-        let is_silence = arrival.packet.segment.len == 0 && ack <= known.highest;
+        let is_silence = arrival.packet.segment.len == 0 && ack <= known.highest && !is_gap;
         let stall = self.stall_detector.on_progress(ack < known.highest, timeout, now);
         if let Some(stall) = stall.filter(|stall| stall.retransmissions > 0 || is_silence) {
             let what = if stall.retransmissions > 0 { Incident::Timeouts } else { Incident::Silence };
@@ -131,8 +133,9 @@ impl Data {
         out.incident(&Finding { what: Incident::NeverRepaired, side, frame, at, bytes, count, lasted });
     }
 
-    /// The capture ends or the connection is reset: outstanding data was not answered. Called before `finish`.
-    pub(in crate::stream) fn on_end(&mut self, known: &SequenceState, out: &mut FindingSink<'_>) {
+    /// The capture ends or the connection is reset: outstanding data was not answered. `mss`: the segment size that the receiver
+    /// announced. Called before `finish`.
+    pub(in crate::stream) fn on_end(&mut self, mss: Option<u16>, known: &SequenceState, out: &mut FindingSink<'_>) {
         let Some(stall) = self.stall_detector.finish(self.far.shortest_timeout().max(MIN_SILENCE), out.now) else {
             return;
         };
@@ -140,7 +143,8 @@ impl Data {
         if known.acked >= known.highest || stall.retransmissions == 0 || stall.goes_on {
             return;
         }
-        let only_full = self.largest > self.largest_settled && self.largest >= MIN_FULL;
+        let full = mss.map_or(MIN_FULL, |mss| u32::from(mss).saturating_sub(MAX_OPTIONS).max(MIN_FULL));
+        let only_full = self.largest > self.largest_settled && self.largest >= full;
         let is_mtu = only_full && self.largest_settled > 0 && stall.retransmissions > 1;
         let what = if is_mtu { Incident::NoAnswerToFullSegments } else { Incident::NoAnswer };
         self.downstream.give_up();

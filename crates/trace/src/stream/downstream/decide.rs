@@ -11,6 +11,7 @@ use super::super::log::FindingSink;
 use super::super::pieces::{Pieces, TransmissionVerdict};
 use super::super::ranges::{Delivery, Range};
 use super::super::round_trip::RoundTrip;
+use super::super::sighting::CapturedSegment;
 use super::Downstream;
 use crate::transit::{Departure, PacketFate};
 use crate::{PathPart, UnknownReason, Verdict};
@@ -58,7 +59,9 @@ impl Downstream {
         }
         let bytes = (range.start, range.end);
         match range.delivery {
-            Delivery::Open | Delivery::Missing if range.is_retransmitted() && !self.is_unanswered => {
+            Delivery::Open | Delivery::Missing
+                if range.is_retransmitted() && !self.is_unanswered && !range.last_sent().is_too_big() =>
+            {
                 pieces.add(
                     PathPart::Downstream,
                     &range.first,
@@ -74,8 +77,13 @@ impl Downstream {
                 self.missing = self.missing.saturating_add(u32::from(is_due));
                 rule_spurious(range, 0, pieces);
                 if usize::from(range.duplicates) > range.again.len() {
-                    let verdict =
-                        if loss > 0.0 { Verdict::Unknown(UnknownReason::CaptureLoss) } else { Verdict::Duplicated };
+                    let verdict = if range.start < known.sent_before {
+                        Verdict::Unknown(UnknownReason::BeforeCapture)
+                    } else if loss > 0.0 {
+                        Verdict::Unknown(UnknownReason::CaptureLoss)
+                    } else {
+                        Verdict::Duplicated
+                    };
                     out.report(PathPart::Downstream, range.first, bytes, verdict);
                 }
             }
@@ -98,6 +106,10 @@ impl Downstream {
             pieces.add(PathPart::Downstream, &again.seen, bytes, TransmissionVerdict::Needed);
         }
         rule_spurious(range, by, pieces);
+        let earlier = || std::iter::once(&range.first).chain(range.again.iter().take(by - 1).map(|again| &again.seen));
+        if earlier().all(CapturedSegment::is_too_big) {
+            return; // as the router has said
+        }
         // Without a bound, the shortest round trip so far is the best estimate.
         let least = if round_trip.bound().is_none() { round_trip.least().unwrap_or_default() } else { Duration::ZERO };
         let is_soon = brought.is_some_and(|again| range.delivered_at.since(again.seen.at) < least.mul_f64(0.9));
@@ -116,9 +128,11 @@ impl Downstream {
         }
         self.lost += 1;
         let replaced_by = brought.map(|again| again.seen.frame);
-        pieces.add(PathPart::Downstream, &range.first, bytes, TransmissionVerdict::Lost(replaced_by));
+        if !range.first.is_too_big() {
+            pieces.add(PathPart::Downstream, &range.first, bytes, TransmissionVerdict::Lost(replaced_by));
+        }
         let before = range.again.iter().take(by - 1);
-        for again in before.filter(|again| again.what.is_sent_again()) {
+        for again in before.filter(|again| again.what.is_sent_again() && !again.seen.is_too_big()) {
             pieces.add(PathPart::Downstream, &again.seen, bytes, TransmissionVerdict::Lost(replaced_by));
         }
     }
@@ -133,7 +147,7 @@ impl Downstream {
         let transmissions = std::iter::once(range.first.at).chain(range.again.iter().map(|again| again.seen.at));
         for (i, sent) in transmissions.enumerate() {
             let outcome = match i.cmp(&by) {
-                Ordering::Less if is_sure => PacketFate::Lost,
+                Ordering::Less if is_sure && !range.first.is_too_big() => PacketFate::Lost,
                 Ordering::Equal => PacketFate::Arrived(range.delivered_at),
                 Ordering::Less | Ordering::Greater => PacketFate::Unknown,
             };

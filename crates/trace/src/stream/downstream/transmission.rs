@@ -3,7 +3,10 @@
 
 use reknit_units::{Duration, Instant};
 
-use super::super::ranges::Range;
+use super::super::ranges::{Delivery, Origin, Range, Ranges};
+
+/// Larger packets may be cut after they are captured: an Ethernet frame has at most this payload.
+const LARGEST_WHOLE: u64 = 1_500;
 
 /// The transmission that delivered a range, by the timestamp that the receiver echoes: 0 is the first. None if two of them have
 /// the same timestamp.
@@ -37,10 +40,56 @@ pub(super) fn original_of(range: &Range, by: usize) -> usize {
     (1..=by).rev().find(|by| !is_copy(by)).unwrap_or(0)
 }
 
+/// This transmission, or else the first after it that no router has dropped for its size.
+pub(super) fn fitting(range: &Range, by: usize) -> usize {
+    let is_too_big = |by: usize| if by == 0 { range.first.is_too_big() } else { range.again[by - 1].seen.is_too_big() };
+    (by..range.again.len()).find(|by| !is_too_big(*by)).unwrap_or(by.max(range.again.len()))
+}
+
 /// When the first transmission arrived, if it and the last retransmission both did, one now and one when the data was
 /// acknowledged: the retransmission took about the usual round trip.
 pub(super) fn arrival_of_first(range: &Range, now: Instant, usual: Duration) -> Instant {
     let sent = range.last_sent().at;
     let is_usual = |arrival: Instant| arrival.since(sent).abs_diff(usual);
     if is_usual(now) < is_usual(range.delivered_at) { range.delivered_at } else { now }
+}
+
+/// Without SACK, each of so many ACKs without news answers a packet that arrived behind the hole at `acked`. Of the ranges that have
+/// now `arrived`, those that were sent once needed as many; the others that were answered are marked as delivered by their first
+/// transmission. If only some were, it is not known whether the rest was lost.
+pub(super) fn count_answers(answers: u32, arrived: &[(u64, usize)], acked: u64, ranges: &mut Ranges) {
+    let hole = ranges.at(ranges.locate(acked)).map(|range| range.first.frame);
+    let behind: Vec<&[(u64, usize)]> = arrived
+        .chunk_by(|(a, _), (b, _)| Range::frame_of(*a) == Range::frame_of(*b))
+        .filter(|packet| hole != Some(Range::frame_of(packet[0].0)))
+        .collect();
+    let is_again = |index: usize| {
+        ranges.at(index).is_some_and(|range| range.origin == Origin::Original && range.is_retransmitted())
+    };
+    let (again, once): (Vec<_>, Vec<_>) =
+        behind.into_iter().partition(|packet| packet.iter().any(|(_, index)| is_again(*index)));
+    let answered = (answers as usize).saturating_sub(once.len());
+    for (i, (_, index)) in again.iter().enumerate().flat_map(|(i, packet)| packet.iter().map(move |range| (i, range))) {
+        let Some(range) = ranges.at_mut(*index).filter(|range| range.is_retransmitted()) else { continue };
+        if i < answered {
+            range.delivery = Delivery::Clear;
+        } else if answered > 0 {
+            range.duplicates = range.duplicates.saturating_add(1);
+        }
+    }
+}
+
+/// True if the first packet with the range at `index`, which was sent again, has arrived: other bytes that only this packet had are
+/// acknowledged at the same time. Packets that segmentation offload cuts arrive in parts.
+pub(super) fn brings_rest(index: usize, arrived: &[(u64, usize)], ranges: &Ranges) -> bool {
+    let Some(range) = ranges.at(index).filter(|range| !range.again.is_empty()) else { return false };
+    let begins = range.start - u64::from(range.within);
+    let is_alone = |other: &Range| {
+        other.first.frame == range.first.frame && other.again.is_empty() && other.end - begins <= LARGEST_WHOLE
+    };
+    let beside = [index.wrapping_sub(1), index + 1].into_iter();
+    let brings = |beside: usize| {
+        arrived.iter().any(|(_, arrived)| *arrived == beside) && ranges.at(beside).is_some_and(is_alone)
+    };
+    range.delivery == Delivery::Open && range.end - begins <= LARGEST_WHOLE && beside.into_iter().any(brings)
 }
