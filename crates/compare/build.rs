@@ -1,10 +1,11 @@
 //! Identifies the sources on which results depend, so that a store does not mix results of different engines.
 
 /// What a simulation runs.
-const SIMULATION: [&str; 8] = [
+const SIMULATION: [&str; 9] = [
     "src",
     "../config/src",
     "../units/src",
+    "../recovery/src",
     "../tcp/src",
     "../variants/src",
     "../path/src",

@@ -5,6 +5,7 @@ fn main() {
         "src",
         "../config/src",
         "../units/src",
+        "../recovery/src",
         "../tcp/src",
         "../variants/src",
         "../path/src",

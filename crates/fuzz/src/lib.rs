@@ -9,6 +9,7 @@ mod forwarding;
 mod input;
 mod inputs;
 mod packets;
+mod recovery;
 mod scripts;
 mod segments;
 mod stack;
@@ -29,7 +30,7 @@ pub struct Target {
 }
 
 /// All kinds of input.
-pub const TARGETS: [Target; 9] = [
+pub const TARGETS: [Target; 10] = [
     Target { name: "packets", run: packets::run, also: None },
     Target { name: "engine", run: engine::run, also: None },
     Target { name: "stack", run: stack::run, also: None },
@@ -39,6 +40,7 @@ pub const TARGETS: [Target; 9] = [
     Target { name: "scenarios", run: files::scenarios, also: None },
     Target { name: "scripts", run: scripts::run_text, also: Some("crates/script/scripts") },
     Target { name: "captures", run: captures::run, also: None },
+    Target { name: "recovery", run: recovery::run, also: None },
 ];
 
 /// Runs the target `name`.

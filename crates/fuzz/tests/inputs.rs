@@ -50,4 +50,5 @@ targets! {
     scenarios: 2000,
     scripts: 2000,
     captures: 1000,
+    recovery: 4000,
 }

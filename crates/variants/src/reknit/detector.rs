@@ -1,6 +1,7 @@
 //! Decides which segments are lost, from what was learned about how late segments arrive. The rules are in
 //! `variant.rs`.
 
+use reknit_recovery::{Decisions, FROM_1_MS, Nanos, Rounds, Terms};
 use reknit_tcp::facts::{AckFacts, Context};
 use reknit_tcp::scoreboard::{Duplicate, SegId, SegmentRecord, SendReason};
 use reknit_tcp::seams::{LateAcks, LossDetector, LossDetectorTraits, LossReason, Plugin, Seam, Verdicts};
@@ -8,10 +9,6 @@ use reknit_units::{Duration, Instant, Segments};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::lateness::Lateness;
-use super::reductions::Reductions;
-use super::repairs::{Outcomes, Repair, Repairs};
-use super::rounds::Rounds;
 use crate::algorithm::Algorithm;
 use crate::base::silence::Silence;
 use crate::requirement::{NEEDS_SACK, Requirement};
@@ -62,12 +59,9 @@ impl Algorithm<dyn LossDetector> for LearnedLatenessConfig {
     fn build(&self) -> Box<dyn LossDetector> {
         Box::new(LearnedLateness {
             config: self.clone(),
-            lateness: Lateness::new(),
+            decisions: None,
             rounds: Rounds::new(),
             min_rtt: Duration::MAX,
-            repairs: Repairs::new(),
-            outcomes: Outcomes::UNKNOWN,
-            reductions: Reductions::new(),
             look_again: Instant::NEVER,
             silence: Silence::new(),
             newest: Newest { sent: Instant::ZERO, acked: Instant::NEVER },
@@ -79,12 +73,10 @@ impl Algorithm<dyn LossDetector> for LearnedLatenessConfig {
 #[derive(Clone, Debug)]
 struct LearnedLateness {
     config: LearnedLatenessConfig,
-    lateness: Lateness,
-    rounds: Rounds,
+    /// None before the first late segment or retransmission.
+    decisions: Option<Box<Decisions<FROM_1_MS>>>,
+    rounds: Rounds<8>,
     min_rtt: Duration,
-    repairs: Repairs,
-    outcomes: Outcomes,
-    reductions: Reductions,
     /// When the next segment will have been missing for too long, or the next repair is decided.
     look_again: Instant,
     silence: Silence,
@@ -112,7 +104,27 @@ fn again_after(cx: &Context<'_>, transmissions: u16, patience: Duration) -> Dura
     (patience * (1 << doublings)).min(cx.config.max_rto.max(patience))
 }
 
+fn nanos(time: Instant) -> Nanos {
+    Nanos(time.as_nanos())
+}
+
+fn instant(time: Nanos) -> Instant {
+    Instant::from_nanos(time.0)
+}
+
 impl LearnedLateness {
+    fn decisions(&mut self) -> &mut Decisions<FROM_1_MS> {
+        self.decisions.get_or_insert_default()
+    }
+
+    fn learned_wait(&self) -> Option<Duration> {
+        Some(Duration::from_nanos(self.decisions.as_deref()?.lateness.wait()?.0))
+    }
+
+    fn learn_lateness(&mut self, lateness: Duration) {
+        self.decisions().lateness.learn(Nanos(lateness.as_nanos()));
+    }
+
     /// When a segment was first missing: when data above it was SACKed, or a retransmission that was sent later arrived,
     /// or one and a half round trips after it was sent if either has happened since, whichever was earlier.
     fn missed(&self, cx: &Context<'_>, id: SegId, record: &SegmentRecord) -> Instant {
@@ -124,7 +136,7 @@ impl LearnedLateness {
 
     /// How long a segment may be missing.
     fn wait(&self, cx: &Context<'_>) -> Duration {
-        match self.lateness.wait() {
+        match self.learned_wait() {
             Some(wait) => wait,
             None if cx.board.sacked().segments >= Segments(3) => Duration::ZERO,
             None => cx.snd.srtt.unwrap_or_default() / 4,
@@ -140,7 +152,7 @@ impl LearnedLateness {
     /// A segment that has been missing for this long is certainly lost.
     fn sure(&self, cx: &Context<'_>) -> Duration {
         let srtt = cx.snd.srtt.unwrap_or_default();
-        self.lateness.wait().unwrap_or(srtt).max(srtt / 4) * 3 / 2
+        self.learned_wait().unwrap_or(srtt).max(srtt / 4) * 3 / 2
     }
 
     /// How long to wait before a probe.
@@ -160,7 +172,7 @@ impl LearnedLateness {
             // It may have been marked but not retransmitted, because the window was full.
             self.on_original(cx, id);
             if let Some(first_above) = cx.board.first_above(id).filter(|first_above| *first_above < cx.now) {
-                self.lateness.learn(cx.now.since(first_above));
+                self.learn_lateness(cx.now.since(first_above));
             }
         }
         for segment in ack.dsack.iter().flat_map(|dsack| dsack.segments) {
@@ -173,12 +185,14 @@ impl LearnedLateness {
     /// A retransmitted segment has been acknowledged: decides whether the original had arrived.
     fn on_repair_acked(&mut self, cx: &Context<'_>, id: SegId, record: &SegmentRecord) {
         if record.transmissions > 2 || cx.now.since(record.last_sent) >= self.min_rtt {
-            self.repairs.on_acked(cx.now, id);
+            if let Some(decisions) = &mut self.decisions {
+                decisions.repairs.on_acked(nanos(cx.now), id.0);
+            }
             if record.last_sent > self.newest.sent {
                 self.newest = Newest { sent: record.last_sent, acked: cx.now };
             }
         } else if let Some(opened) = self.on_original(cx, id) {
-            self.lateness.learn(cx.now.since(opened));
+            self.learn_lateness(cx.now.since(opened));
         }
     }
 
@@ -190,25 +204,19 @@ impl LearnedLateness {
         let srtt = cx.snd.srtt.unwrap_or_default();
         let second_is_repair = cx.now.since(segment.last_sent) < srtt * 5 / 4;
         let arrived = segment.delivered.filter(|_| second_is_repair).unwrap_or(cx.now);
-        self.lateness.learn(arrived.since(opened));
+        self.learn_lateness(arrived.since(opened));
     }
 
     /// The original of `id` has arrived. Returns since when the segment was missing, if it was marked for repair.
     fn on_original(&mut self, cx: &Context<'_>, id: SegId) -> Option<Instant> {
-        let arrival = self.repairs.on_original(cx.now, id)?;
-        if let Some(was_lost) = arrival.closed {
-            self.outcomes.note_spurious(was_lost);
-        }
-        Some(arrival.opened)
+        self.decisions.as_deref_mut()?.on_original(nanos(cx.now), id.0).map(instant)
     }
 
     /// Undoes reductions that were spurious.
     fn withdraw(&mut self, verdicts: &mut Verdicts) {
-        let lateness = &mut self.lateness;
-        self.reductions.withdraw_spurious(&self.repairs, |hole| {
-            verdicts.withdraw(hole);
-            lateness.unlearn_loss();
-        });
+        if let Some(decisions) = &mut self.decisions {
+            decisions.undo_spurious(|hole| verdicts.withdraw(SegId(hole)));
+        }
     }
 
     /// Retransmits what is overdue.
@@ -244,53 +252,34 @@ impl LearnedLateness {
     }
 
     fn remember(&mut self, cx: &Context<'_>, id: SegId, missed: Instant) {
-        let queue = self.rounds.had_queue(id);
+        let queue = self.rounds.had_queue(id.0);
         let known = if queue { missed + cx.snd.srtt.unwrap_or_default() } else { missed };
-        let forgotten = self.repairs.add(cx.now, id, missed, cx.board.first_sent_after(known));
-        if let Some(repair) = forgotten {
-            self.reductions.settle(&repair);
-        }
+        let event_end = cx.board.first_sent_after(known);
+        self.decisions().on_retransmitted(nanos(cx.now), id.0, nanos(missed), event_end.0);
     }
 
     /// Decides repairs, and reduces the window for the first that was needed.
     fn decide(&mut self, cx: &Context<'_>, verdicts: &mut Verdicts) {
-        let (patience, sure) = (self.patience(cx), self.sure(cx));
-        let is_burst = self.is_burst();
-        let at_once = is_burst || self.outcomes_show_loss() || !cx.snd.may_undo;
-        let mut cause: Option<Repair> = None;
-        for repair in self.repairs.iter_mut().filter(|repair| !repair.is_lost) {
-            let due = repair.answered(patience).max(repair.opened + sure);
-            if due <= cx.now {
-                repair.is_lost = true;
-                self.outcomes.note_needed();
-            } else {
-                self.look_again = self.look_again.min(due);
-            }
-            if (repair.is_lost || at_once) && self.reductions.is_unanswered(repair) {
-                cause = cause.or(Some(*repair));
-            }
-        }
-        if let Some(repair) = cause {
-            let one_event = is_burst && self.config.bursts_are_one_event;
-            let window_end = if one_event { cx.board.next_id() } else { repair.window_end() };
-            self.reduce(repair.first, window_end, verdicts);
+        let terms = Terms {
+            patience: Nanos(self.patience(cx).as_nanos()),
+            sure: Nanos(self.sure(cx).as_nanos()),
+            at_once: !cx.snd.may_undo,
+            learns_outcomes: self.config.learns_outcomes,
+            max_undecided: self.config.max_undecided,
+        };
+        let Some(decisions) = &mut self.decisions else { return };
+        let decided = decisions.decide(nanos(cx.now), &terms);
+        self.look_again = self.look_again.min(instant(decided.look_again));
+        if let Some(cause) = decided.cause {
+            let one_event = decided.is_burst && self.config.bursts_are_one_event;
+            let event_end = if one_event { cx.board.next_id() } else { SegId(cause.event_end()) };
+            self.reduce(SegId(cause.first), event_end, verdicts);
         }
     }
 
-    /// Many retransmissions are undecided: a queue overflows, rather than that all these segments are late.
-    fn is_burst(&self) -> bool {
-        let undecided = self.repairs.iter().filter(|repair| !repair.is_lost && self.reductions.is_unanswered(repair));
-        undecided.map(Repair::len).sum::<u32>() > self.config.max_undecided
-    }
-
-    fn outcomes_show_loss(&self) -> bool {
-        self.config.learns_outcomes && self.outcomes.are_mostly_needed()
-    }
-
-    fn reduce(&mut self, hole: SegId, window_end: SegId, verdicts: &mut Verdicts) {
+    fn reduce(&mut self, hole: SegId, event_end: SegId, verdicts: &mut Verdicts) {
         verdicts.event(hole);
-        self.lateness.learn_loss();
-        self.reductions.add(hole, window_end);
+        self.decisions().reduce(hole.0, event_end.0);
     }
 
     fn judge(&mut self, cx: &Context<'_>, verdicts: &mut Verdicts) {
@@ -315,7 +304,7 @@ impl LearnedLateness {
         }
         if is_first {
             self.reduce(cx.board.first(), cx.board.next_id(), verdicts);
-            self.reductions.settle_all();
+            self.decisions().settle_all();
         }
         verdicts.collapse(cx.now);
     }
@@ -323,11 +312,11 @@ impl LearnedLateness {
 
 impl Plugin for LearnedLateness {
     fn heap_size(&self) -> usize {
-        self.lateness.heap_size() + self.repairs.heap_size() + self.reductions.heap_size()
+        self.decisions.as_deref().map_or(0, size_of_val)
     }
 
     fn show(&self, show: &mut dyn FnMut(&'static str, f64)) {
-        if let Some(wait) = self.lateness.wait() {
+        if let Some(wait) = self.learned_wait() {
             show("wait_ms", wait.as_secs_f64() * 1e3);
         }
     }
@@ -344,7 +333,8 @@ impl LossDetector for LearnedLateness {
     }
 
     fn on_ack(&mut self, cx: &Context<'_>, ack: &AckFacts<'_>, verdicts: &mut Verdicts) {
-        self.rounds.on_ack(cx, ack);
+        let rtt = ack.rtt.map(|rtt| Nanos(rtt.as_nanos()));
+        self.rounds.on_ack(ack.highest.map(|id| id.0), rtt, cx.board.next_id().0);
         self.gives_up &= ack.newly.is_empty();
         self.learn(cx, ack);
         let silence = self.silence(cx);
@@ -376,7 +366,7 @@ impl LossDetector for LearnedLateness {
         self.config.holds_slow_start
             && cx.snd.in_slow_start()
             && (cx.snd.cwnd > cx.snd.smss * u64::from(self.config.hold_above) || self.rounds.shows_queue())
-            && self.repairs.iter().any(|repair| !repair.is_lost)
+            && self.decisions.as_deref().is_some_and(Decisions::is_undecided)
     }
 }
 

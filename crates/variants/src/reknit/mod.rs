@@ -3,10 +3,6 @@
 
 mod bbr;
 pub mod detector;
-mod lateness;
-mod reductions;
-mod repairs;
-mod rounds;
 pub(crate) mod variant;
 
 use crate::variant::Variant;
