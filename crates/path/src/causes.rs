@@ -22,7 +22,7 @@ pub const CAUSES: [Cause; 20] = [
     cause("per-packet load balancing", "Y, R, S, L", "multipath", "two-paths-50ms"),
     cause("route fluttering", "Y, R, S", "flutter", "survey"),
     cause("striping over parallel links", "Y, R, S, L", "stripe", "striping"),
-    cause("parallel forwarding engines", "R, S", "engines", "switch-planes"),
+    cause("parallel forwarding engines", "R, S, L", "engines", "switch-planes"),
     cause("route-cache misses", "Y", "slow-path", "route-cache"),
     cause("forwarding lulls", "R, S", "lull", "forwarding-lull"),
     cause("link-layer retransmission", "S", "arq", "wireless-arq"),
@@ -38,5 +38,5 @@ pub const CAUSES: [Cause; 20] = [
     cause("random delay of some packets", "R", "delay", "random-delay"),
     cause("several points of reordering in series", "L", "displace", "reordering-in-series"),
     cause("loss bursts, each started by a packet", "R", "outage", "drop-bursts"),
-    cause("duplication", "Y, R", "duplicate", "late-duplicates"),
+    cause("duplication", "Y", "duplicate", "late-duplicates"),
 ];

@@ -21,7 +21,7 @@ const UNBOUNDED: Segments = Segments(u32::MAX);
 
 /// The smallest and largest duplicate threshold, if not 3 and 64.
 const THRESHOLDS: &[(&str, Segments, Segments, &str)] = &[
-    ("reno-nt4", Segments(2), Segments(2), "the threshold that Laor and Gendel observed in Windows NT 4"),
+    ("reno-nt4", Segments(2), Segments(2), "the threshold that Laor and Gendel infer for Windows NT 4"),
     ("paxson-snd", Segments(2), Segments(2), "Paxson pairs a threshold of 2 with a wait of 20 ms"),
     ("paxson-rcv", Segments(2), Segments(2), "Paxson pairs a threshold of 2 with a wait of 20 ms"),
     ("ncr-careful", Segments(3), UNBOUNDED, "RFC 4653: two thirds of FlightSize, however large that is"),

@@ -1,5 +1,5 @@
 //! `DiffServ` marking: a token bucket separates packets within a profile, which have priority, from best-effort
-//! packets, which share a queue with other traffic (RR-TCP §2, C12).
+//! packets, which share a queue with other traffic (RR-TCP §1, C12).
 
 use std::fmt;
 

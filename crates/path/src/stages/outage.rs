@@ -1,4 +1,4 @@
-//! Outages: all packets are lost for some time. Outages occur on a schedule (F-RTO §5.3, C10) or are triggered by
+//! Outages: all packets are lost for some time. Outages occur on a schedule (F-RTO §5.1, C10) or are triggered by
 //! packets (RR-TCP Table 4, C19).
 
 use std::fmt;

@@ -1,4 +1,4 @@
-//! A link whose rate drops from time to time: competing traffic on a slow shared link (F-RTO §5, C11).
+//! A link whose rate drops from time to time: competing traffic on a slow shared link (F-RTO §1, C11).
 
 use std::fmt;
 

@@ -3,8 +3,8 @@
 //! Jacobson 1990; RFC 2581 (Allman, Paxson, Stevens, 1999); RFC 5681 §3.2.
 //!
 //! **What it changes.** Nothing: this was the TCP of most systems before SACK. The papers compare with it. The first
-//! partial ACK ends recovery, so two losses in one window halve the window twice, and three losses usually wait for the
-//! timer (Laor and Gendel, "Reno").
+//! partial ACK ends recovery, so two losses in one window halve the window twice, and three can stall the sender until the
+//! timer expires (Laor and Gendel, "High Reorder and Drop Rate Effects").
 //!
 //! **Rules.** The dupthresh-th duplicate ACK retransmits the first segment and sets `cwnd = ssthresh + duplicates`,
 //! where `duplicates` is the number of duplicate ACKs received (3 in the RFC). Each further duplicate ACK adds a

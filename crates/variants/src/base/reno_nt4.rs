@@ -2,11 +2,13 @@
 //!
 //! Laor, Gendel: The Effect of Packet Reordering in a Backbone Link on Application Throughput. IEEE Network, 2002.
 //!
-//! **What it changes.** The second duplicate ACK already causes a fast retransmit. The authors saw this in traces of NT
-//! 4.0 servers: their throughput fell when packets were displaced by two positions, that of other systems only by
-//! three. There is no limited transmit.
+//! **What it changes.** The second duplicate ACK causes a fast retransmit. The authors infer this from throughput: when
+//! packets were displaced by two positions, that of NT 4.0 servers fell, and that of others did not (Fig. 8). Setting the
+//! registry value MaxDupACKs to 3 changed nothing; they suspect that NT counts duplicate ACKs differently.
 //!
-//! **Rules.** As in `reno`, with dupthresh 2.
+//! **Rules.** As in `reno`, with dupthresh 2, and without limited transmit.
+//!
+//! **Departures.** A threshold of 2 is a model of what was observed. That there is no limited transmit is assumed.
 //!
 //! **Status.** Faithful to the observation; the source code of NT 4.0 is not public.
 

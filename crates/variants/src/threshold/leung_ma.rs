@@ -14,8 +14,8 @@
 //!   spurious (the length at the first delivery). The first x sets avg. Each later one moves mdev towards |avg - x|,
 //!   and then avg towards x.
 //! - 2: dupthresh is avg + lambda mdev, rounded up. It is at least 3, and at most each of: cwnd (kappa RTO / SRTT -
-//!   `round_trips`); two windows, the most duplicate ACKs that the window and limited transmit can cause; `max_dup_thresh`. The first limit
-//!   follows from the timer: an ACK for the retransmitted segment must arrive before it expires. The duplicate ACKs
+//!   `round_trips`); two windows less one segment, the most duplicate ACKs that the window and limited transmit can cause;
+//!   `max_dup_thresh`. The first limit follows from the timer: an ACK for the retransmitted segment must arrive before it expires. The duplicate ACKs
 //!   take dupthresh / cwnd of an RTT, and the retransmission one RTT. The ACK before the lost segment restarted the
 //!   timer, so the round trip of that segment does not count.
 //! - 3: on the first expiry of the timer avg is halved and mdev is divided by four. Later expiries in a series are not
@@ -151,7 +151,7 @@ impl LeungMa {
     /// Rule 2: how many duplicate ACKs the window and limited transmit can cause. The lost segment causes none, but each
     /// of the first two duplicate ACKs another one, and each further one half of another.
     fn window_bound(cwnd: f64) -> f64 {
-        2.0 * (cwnd + EPSILON).floor()
+        2.0 * (cwnd + EPSILON).floor() - 1.0
     }
 
     /// Rule 2.
@@ -291,7 +291,7 @@ mod tests {
     #[test]
     fn the_window_bounds_the_threshold() {
         let policy = with_lengths(13.0, 3.0);
-        assert_eq!(policy.threshold(5.0, Some(10.0)), Segments(10));
+        assert_eq!(policy.threshold(5.0, Some(10.0)), Segments(9));
         assert_eq!(wide(&policy), 14);
     }
 }

@@ -21,9 +21,11 @@
 //!   slow start begins at three segments. `sack` looks at the acknowledged data instead: if all of it was sent before
 //!   the timeout, the timeout was spurious; if it includes the new data, or nothing is acknowledged, the timeout is
 //!   genuine.
+//! - On the ACK that decides, at most three segments are sent at once (`2002`). Later ACKs are limited by `max_burst` of
+//!   the path, which is 3 in the paper.
 //!
 //! The response then decides about the window (`spurious_response`). `2002` keeps it halved. The RFC leaves it
-//! open; here RFC 4015 is used. With DSACK, even the halving can be undone later (§6 of the paper): `frto-2002+dsack`.
+//! open; here RFC 4015 is used. With DSACK, even the halving can be undone later (§3 and §6 of the paper): `frto-2002+dsack`.
 //!
 //! **Departures.** Until the timeout is judged, cwnd is one segment, as in RFC 5682; the paper does not change it. This
 //! has no effect on what is sent. Nagle's algorithm is not overridden. SACK information is kept after the timeout (RFC
@@ -32,7 +34,8 @@
 //! retransmits fewer at first. The hard limit on data in flight also applies to the two new segments.
 //!
 //! **Status.** Faithful; `frto-2002+dsack` is partial: §6 proposes to revert "the congestion window state", and leaves
-//! open how far, and whether at once.
+//! open how far, and whether at once; here in slow start. The test like F-RTO's that §6 wishes for Eifel when ACKs are
+//! lost is not implemented.
 
 use reknit_tcp::facts::{AckFacts, Context, Phase, RecoveryEvent};
 use reknit_tcp::scoreboard::SegmentRecord;

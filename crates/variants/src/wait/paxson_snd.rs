@@ -4,8 +4,9 @@
 //! thesis (MIT, 2001, §2.3.2), which moves the wait from the receiver to the sender. Survey of Leung, Li, Yang, §6.1.2.
 //!
 //! **What it changes.** Two duplicate ACKs are enough, but the fast retransmit follows 20 ms later, and only if the
-//! hole is still open. Paxson measured that a threshold of two without a wait allows 70 % more fast retransmits, and
-//! three times as many spurious ones. The wait keeps most of the gain and avoids most of the spurious retransmissions.
+//! hole is still open. Paxson measured that a threshold of two without a wait allows 70 % more fast retransmits, but
+//! divides the ratio of needed to spurious ones by three. With the wait there are as many opportunities, and the ratio is
+//! nearly that of a threshold of three.
 //!
 //! **Rules.** When the threshold is reached, the sender waits for w; an ACK for the hole ends the wait. Nothing adapts.
 //!

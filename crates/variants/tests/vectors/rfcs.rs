@@ -171,7 +171,7 @@ vector!(rack_retransmits_within_the_window, |isn| {
     assert!(s.connection.send_stats().cuts.total() == 1 && s.pipe() <= s.cwnd());
 });
 
-fn with_prr_of_rfc_9937() -> Composition {
+fn with_prr_of_linux() -> Composition {
     Composition {
         fast_recovery: linux::prr::LinuxPrrConfig {}.into(),
         limited_transmit: LimitedTransmit::Off {},
@@ -181,7 +181,7 @@ fn with_prr_of_rfc_9937() -> Composition {
 
 vector!(below_ssthresh_prr_conserves_packets_unless_the_ack_is_safe, |isn| {
     // RFC 9937 §6.1. 1 to 12 are lost, so pipe is below ssthresh.
-    let mut s = TestSender::new(isn, &with_prr_of_rfc_9937(), config(20), 100);
+    let mut s = TestSender::new(isn, &with_prr_of_linux(), config(20), 100);
     s.sent();
     assert_eq!(s.pass_all([13, 14]), NOTHING);
     assert_eq!(s.pass(15), [1]);
@@ -192,8 +192,8 @@ vector!(below_ssthresh_prr_conserves_packets_unless_the_ack_is_safe, |isn| {
 
 vector!(the_fast_retransmit_of_prr_is_sent_at_once, |isn| {
     // RFC 9937 §6.1.
-    let rfc_6937 = Composition { fast_recovery: prr::PrrConfig::default().into(), ..with_prr_of_rfc_9937() };
-    for composition in [rfc_6937, with_prr_of_rfc_9937()] {
+    let of_rfc_9937 = Composition { fast_recovery: prr::PrrConfig::default().into(), ..with_prr_of_linux() };
+    for composition in [of_rfc_9937, with_prr_of_linux()] {
         let mut s = TestSender::new(isn, &composition, config(20), 100);
         s.sent();
         assert_eq!(s.pass_all([2, 3, 4]), [1]);
@@ -202,7 +202,7 @@ vector!(the_fast_retransmit_of_prr_is_sent_at_once, |isn| {
 
 vector!(prr_ends_with_ssthresh, |isn| {
     // RFC 9937 §6.1.
-    let composition = Composition { fast_recovery: prr::PrrConfig::default().into(), ..with_prr_of_rfc_9937() };
+    let composition = Composition { fast_recovery: prr::PrrConfig::default().into(), ..with_prr_of_linux() };
     let mut s = TestSender::new(isn, &composition, config(20), 100);
     s.sent();
     s.pass_all(2..=20);

@@ -124,3 +124,21 @@ fn the_length_of_the_copy_is_not_used() {
         assert_eq!(pair.lengths(), [0; 0]);
     }
 }
+
+#[test]
+fn the_original_counts_if_it_comes_after_its_copy() {
+    for isn in reknit_testkit::ISNS {
+        let mut pair = Pair::new("rr-fa-rtx", isn);
+        for i in 2..=4 {
+            pair.pass(i);
+        }
+        let copy = pair.copy_of_first();
+        pair.pass(copy);
+        for i in 5..=9 {
+            pair.pass(i);
+        }
+        assert_eq!(pair.lengths(), [0; 0]);
+        pair.pass(1);
+        assert_eq!(pair.lengths(), [8]);
+    }
+}

@@ -14,7 +14,8 @@
 //!   need a larger one.
 //! - 3 to 6 adapt the ratio, as in §4.3 of the paper.
 //!
-//! **Departures.** The text of the paper sets the threshold to the percentile, but its example adds one (8 packets or
+//! **Departures.** A mean of two lengths (§4.1.1) is rounded up, and a segment that was sent more than twice gives none. The
+//! text of the paper sets the threshold to the percentile, but its example adds one (8 packets or
 //! fewer, so 9); we add one. Events expire exactly, at each ACK, instead of by a coarse timer. Without SACK the
 //! threshold is 3.
 //!
@@ -24,6 +25,7 @@
 
 use reknit_tcp::experiment::Features;
 use reknit_tcp::facts::{AckFacts, Context, RecoveryEvent};
+use reknit_tcp::scoreboard::SegId;
 use reknit_tcp::seams::{DupThresh, Memory, Plugin};
 use reknit_units::{Instant, Segments};
 
@@ -82,6 +84,9 @@ impl ReorderingRobust {
         if self.config.sampling == Sampling::Mean || !cx.snd.features.has(Features::RESENT) {
             return ack.reordering.map(|event| event.length);
         }
+        if let Some(original) = late_original(ack) {
+            return ack.highest.map(|highest| highest.beyond(original)).filter(|length| *length > Segments::ZERO);
+        }
         let [segment] = *ack.newly else { return None };
         let record = cx.board.get(segment)?;
         match record.transmissions {
@@ -100,6 +105,12 @@ impl ReorderingRobust {
         let longest = self.histogram.percentile(self.ratio.fa()).filter(|_| enough).unwrap_or_default();
         self.dup_thresh = (longest + Segments(1)).min(max_dup_thresh).max(min_dup_thresh);
     }
+}
+
+/// The segment whose original arrived after its copy, as the bit of a DSACK says.
+fn late_original(ack: &AckFacts<'_>) -> Option<SegId> {
+    let duplicate = ack.dsack?.segments.iter().find(|segment| segment.transmissions == 2 && segment.reports == 1)?;
+    (ack.experiment.retransmitted == Some(false)).then_some(duplicate.id)
 }
 
 impl DupThresh for ReorderingRobust {

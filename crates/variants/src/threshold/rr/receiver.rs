@@ -11,11 +11,12 @@
 //! arrival; the last advice, and how many ACKs ago it was sent. Sender: the last advice.
 //!
 //! **Rules.**
-//! - 1: if a segment fills a gap and is not a retransmission, its lateness is the number of segments above it.
+//! - 1: if a segment fills a gap and is not a retransmission, its lateness is the number of segments above it. So it is if
+//!   the segment arrives after its retransmission has filled the gap.
 //! - 2: dupthresh is one more than the length that the FA ratio of the events does not exceed, from 3 to
 //!   `max_dup_thresh`: 64, the value of Table 2.
 //! - 3: the advice is sent when it changes, and otherwise in every 32nd ACK.
-//! - 4: the sender uses the advice; after a timeout it uses 3 until the next advice.
+//! - 4: the sender uses the advice, also after a timeout (§5.7: the histogram keeps what is known about the path).
 //! - 5: W, the steady window, is an average of the segments that arrive in a round trip.
 //! - 6: a segment that arrives again shows a false fast retransmit, and raises the ratio by `step`, at most once per
 //!   round trip. Its cost is W / 2: the DSACK for it leaves at once, so the window was reduced for one round trip.
@@ -23,15 +24,18 @@
 //!   false fast retransmit. The pause was a timeout if a retransmission ends it after more than two round trips;
 //!   otherwise limited transmit was exhausted, which counts only if it cost more than a false fast retransmit.
 //!
-//! **Departures.** The quotation is all that the paper says about it; rules 3 to 7 are our reading. The costs are those
+//! **Departures.** The paper says little more about it: that the advice might be a TCP option, and costs room in headers.
+//! Rules 3 to 7 are our reading. The costs are those
 //! of §4.3, computed from what a receiver can see: it knows neither cwnd nor the timer of the sender. The receiver tells
 //! a retransmission by its timestamp, if there is one, and otherwise by the age of the gap.
 //!
 //! **Status.** Partial: the paper gives no rule, option or result for it. How often the advice is sent, what the sender
 //! does without it, and how the receiver sees timeouts and idle periods are our choice.
 
+use std::collections::VecDeque;
+
 use reknit_tcp::experiment::{ExperimentalOption, Features};
-use reknit_tcp::facts::{AckFacts, Context, RecoveryEvent};
+use reknit_tcp::facts::{AckFacts, Context};
 use reknit_tcp::seams::{Arrival, DupThresh, HeaderSupport, HeaderSupportTraits, Plugin, RxFacts};
 use reknit_tcp::seq::Offset;
 use reknit_units::{Duration, Segments};
@@ -46,6 +50,8 @@ use crate::threshold::rr::observed_ratio::ObservedRatio;
 
 /// The initial and smallest dupthresh (Table 2).
 const MIN: Segments = Segments(3);
+/// Retransmissions whose originals are expected.
+const MAX_COPIES: usize = 64;
 
 /// Parameters of the receiver.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
@@ -60,7 +66,7 @@ pub struct AdviseDupThreshConfig {
     /// S, the increase of the FA ratio after a false fast retransmit (§4.3.4).
     #[schemars(range(min = 0.0, max = 1.0))]
     pub step: f64,
-    /// How long an event is kept (§4.1.3: 80 s).
+    /// How long an event is kept (Table 2: 80 s).
     pub event_life: Duration,
     /// The largest dupthresh that is advised, in segments (Table 2). The option has a byte for it.
     #[schemars(range(min = 3, max = 255))]
@@ -94,6 +100,7 @@ impl Algorithm<dyn HeaderSupport> for AdviseDupThreshConfig {
             ratio: ObservedRatio::new(self.fa, if self.adaptive { self.step } else { 0.0 }),
             config: self.clone(),
             arrivals: Arrivals::default(),
+            copies: VecDeque::new(),
             dup_thresh: MIN,
             advised: MIN,
             acks: 0,
@@ -108,6 +115,8 @@ struct Adviser {
     /// Rules 5 to 7.
     ratio: ObservedRatio,
     arrivals: Arrivals,
+    /// Where retransmissions end that filled a gap: their originals may still come.
+    copies: VecDeque<Offset>,
     dup_thresh: Segments,
     /// The last advice; a sender without advice uses 3.
     advised: Segments,
@@ -117,10 +126,22 @@ struct Adviser {
 
 impl Adviser {
     /// Rule 1.
-    fn lateness(rx: &RxFacts<'_>, is_retransmission: bool) -> Option<Segments> {
-        let fills = rx.arrival != Arrival::Duplicate && rx.end < rx.highest;
+    fn lateness(&mut self, rx: &RxFacts<'_>, is_retransmission: bool) -> Option<Segments> {
+        if rx.end >= rx.highest {
+            return None;
+        }
+        if rx.arrival == Arrival::Duplicate {
+            let copy = self.copies.iter().position(|end| *end == rx.end)?;
+            self.copies.remove(copy);
+        } else if is_retransmission {
+            if self.copies.len() == MAX_COPIES {
+                self.copies.pop_front();
+            }
+            self.copies.push_back(rx.end);
+            return None;
+        }
         let above = rx.highest.since(rx.end).0.div_ceil(rx.rmss.0.max(1));
-        (fills && !is_retransmission).then_some(Segments(above as u32))
+        Some(Segments(above as u32))
     }
 
     /// Rule 2.
@@ -138,7 +159,7 @@ impl HeaderSupport for Adviser {
     fn on_data(&mut self, rx: &RxFacts<'_>) {
         let is_retransmission = rx.arrival != Arrival::InOrder && self.arrivals.is_retransmission(rx);
         let moved = self.ratio.on_data(rx, is_retransmission);
-        let lateness = Adviser::lateness(rx, is_retransmission);
+        let lateness = self.lateness(rx, is_retransmission);
         if let Some(length) = lateness {
             self.histogram.expire(rx.now);
             self.histogram.insert(rx.now, length);
@@ -165,7 +186,7 @@ impl HeaderSupport for Adviser {
 
 impl Plugin for Adviser {
     fn heap_size(&self) -> usize {
-        self.histogram.heap_size() + self.arrivals.heap_size()
+        self.histogram.heap_size() + self.arrivals.heap_size() + self.copies.capacity() * size_of::<Offset>()
     }
 }
 
@@ -215,10 +236,4 @@ impl DupThresh for FromPeer {
     }
 }
 
-impl Plugin for FromPeer {
-    fn on_recovery_event(&mut self, _cx: &Context<'_>, event: RecoveryEvent) {
-        if matches!(event, RecoveryEvent::Timeout { .. }) {
-            self.dup_thresh = MIN;
-        }
-    }
-}
+impl Plugin for FromPeer {}

@@ -14,8 +14,9 @@
 //!
 //! **Departures.** The rules are our choice. The connection that closes last replaces the kept state.
 //!
-//! **Status.** Partial: the paper has one sentence, that serial connections might share state. What is shared and for how
-//! long is our choice, and determines how a connection starts.
+//! **Status.** Partial: the paper says what short connections in series might share (the histogram, the FA ratio, or both),
+//! and why it is safe. How long it is kept, between which peers and which connection wins is our choice, and determines how
+//! a connection starts.
 
 use crate::composition::Composition;
 use crate::pages;
