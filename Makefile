@@ -4,7 +4,7 @@ CARGO ?= cargo
 PYTHON ?= python3
 TARGET := $(or $(CARGO_TARGET_DIR),target)
 
-.PHONY: help build demo test python python-test lint fmt bench doc docs site security fuzz soak dist clean
+.PHONY: help build demo test python python-test lint fmt bench doc docs site security transports fuzz soak dist clean
 
 help: ## List the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  \1\t/' | expand -t 16
@@ -59,6 +59,9 @@ site: ## Build the documentation as a site: target/site
 
 security: ## Attack variants with receivers that lie, and write the tables of docs/design/security.md
 	@$(CARGO) run --release --locked --quiet -p xtask -- security
+
+transports: ## Compare quinn, noq and smoltcp with the variants, and write study/results/transports.md; takes up to an hour
+	@$(PYTHON) study/transports/run.py
 
 fuzz: ## Search for defects with coverage-guided fuzzers, 10 minutes each; needs nightly and cargo-fuzz
 	@$(PYTHON) tools/fuzz.py

@@ -181,7 +181,7 @@ def main() -> None:
     parser.add_argument("--duration", type=int, default=30, help="seconds of each run (default: 30)")
     options = parser.parse_args()
     if options.test:
-        cargo("test", "--locked")
+        cargo("test", "--release", "--locked")
         return
     cargo("build", "--release", "--locked")
     measured: dict[str, dict[str, Runs]] = {}
