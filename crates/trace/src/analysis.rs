@@ -256,7 +256,9 @@ impl Analysis {
         let warnings = warnings(analyzer, results.missed, results.copies, results.strays);
         let mut directions = results.directions;
         if analyzer.reader.compressed() > 0 {
-            directions.iter_mut().for_each(|direction| direction.do_not_compress());
+            for direction in &mut directions {
+                direction.do_not_compress();
+            }
         }
         let largest = directions.iter().map(|direction| direction.bytes).max().unwrap_or(0);
         let floor = FLOOR.min(largest / FLOOR_SHARE);

@@ -176,10 +176,10 @@ fn write_losses(
     gain: Option<Gain>,
 ) -> fmt::Result {
     if lost < SOME {
-        let (were, loss) = if lost == 1 { ("was", "a single loss has") } else { ("were", "two losses have") };
+        let (were, have) = if lost == 1 { ("was", "a single loss has") } else { ("were", "two losses have") };
         write!(
             f,
-            "{lost} of {} packets {were} lost: {loss} no pattern; a longer capture may show one",
+            "{lost} of {} packets {were} lost: {have} no pattern; a longer capture may show one",
             grouped(packets)
         )?;
         return write_gain(f, gain, "without them");

@@ -31,6 +31,12 @@ impl Flags {
     /// The acknowledgment number counts.
     pub const ACK: Flags = Flags(0x10);
 
+    /// True if the segment opens, closes or resets the connection.
+    #[inline]
+    pub(crate) const fn is_control(self) -> bool {
+        self.0 & (Flags::SYN.0 | Flags::FIN.0 | Flags::RST.0) != 0
+    }
+
     /// True if all bits of `other` are set.
     pub const fn has(self, other: Flags) -> bool {
         self.0 & other.0 == other.0

@@ -16,6 +16,8 @@ const SMALL_STEP: u16 = 16;
 const LARGEST_STEP: u16 = 1 << 14;
 /// Identifications are assumed not to wrap within this many packets of the capture.
 const NEAR: u64 = 1 << 14;
+/// After this many steps, it is known how the sender chooses them.
+const KNOWN: u32 = 1 << 10;
 /// Two packets whose identifications are as close as this were sent shortly after each other, by a counter.
 const CLOSE: u16 = 8;
 
@@ -41,6 +43,17 @@ pub(crate) struct Clock {
 impl Clock {
     /// A packet with new data.
     pub(super) fn on_new(&mut self, seen: &CapturedSegment) {
+        if self.steps < KNOWN {
+            self.on_id(seen);
+        }
+        if let Some(value) = seen.tsval() {
+            self.first.get_or_insert((value, seen.at));
+            self.newest = Some((value, seen.at));
+        }
+    }
+
+    /// The IP identification of a packet with new data, until enough is known about them.
+    fn on_id(&mut self, seen: &CapturedSegment) {
         if let (Some(last), Some(id)) = (self.last_id, seen.ip_id()) {
             self.steps = self.steps.saturating_add(1);
             let step = id.wrapping_sub(last);
@@ -54,10 +67,6 @@ impl Clock {
         self.began.get_or_insert(seen.at);
         self.ended = seen.at;
         self.last_id = seen.ip_id();
-        if let Some(value) = seen.tsval() {
-            self.first.get_or_insert((value, seen.at));
-            self.newest = Some((value, seen.at));
-        }
     }
 
     /// True if the IP identifications of the sender count its packets.

@@ -36,6 +36,8 @@ pub(super) struct Copies {
     packets: u32,
     /// The connection was captured on several interfaces; only `home` counts.
     has_several: bool,
+    /// No more packets need to be remembered or compared.
+    is_settled: bool,
     /// The last packet that may have been segmented after it was captured.
     large: Option<Large>,
     /// Copies that were skipped.
@@ -108,6 +110,17 @@ impl Copies {
     /// Compares the packet with the previous ones.
     #[inline]
     pub(super) fn look(&mut self, packet: &Packet, now: Instant) -> Seen {
+        let is_here = self.home == Some(packet.interface);
+        if self.is_settled && is_here && packet.segment.len <= MAX_SEGMENT {
+            return Seen::New;
+        }
+        let seen = self.look_closely(packet, now);
+        self.is_settled = self.packets > FIRST && self.recent.is_none() && self.large.is_none();
+        seen
+    }
+
+    #[inline(never)]
+    fn look_closely(&mut self, packet: &Packet, now: Instant) -> Seen {
         let is_elsewhere = *self.home.get_or_insert(packet.interface) != packet.interface;
         if is_elsewhere && self.has_several {
             self.left_out += 1;

@@ -4,6 +4,7 @@
 //! Called by [`super::direction`]: `on_data` for each packet with data, before [`SequenceState`] advances; `on_ack` for each
 //! acknowledgment of it, after the window and before [`SequenceState`].
 
+mod breaks;
 mod holes;
 mod too_big;
 
@@ -370,14 +371,6 @@ impl Data {
         self.upstream.skip_to(start, &self.ranges);
     }
 
-    /// Another connection begins: called after `finish`, before its first packet.
-    #[cold]
-    pub(super) fn begin_again(&mut self) {
-        self.clock = Clock::default();
-        self.stall_detector = StallDetector::default();
-        self.downstream.begin_again();
-    }
-
     /// An acknowledgment of everything before `ack`; of that, the bytes before `captured` may have been captured.
     pub(super) fn on_ack(
         &mut self,
@@ -403,24 +396,6 @@ impl Data {
             self.on_progress((ack, is_gap), timeout, arrival, known, out);
         }
         self.forget(arrival.now, known, out);
-    }
-
-    /// The window is closed, which explains a stall. Called before `on_ack` of the same packet.
-    pub(super) fn on_closed_window(&mut self) {
-        self.stall_detector.on_closed_window();
-    }
-
-    /// The receiver has shrunk the window (RFC 9293 §3.8.6) and refuses the data from `edge` on. Called before `on_ack` of the
-    /// same packet.
-    #[cold]
-    pub(super) fn on_window_shrunk(&mut self, edge: u64) {
-        let mut index = self.ranges.locate(edge);
-        while let Some(range) = self.ranges.at_mut(index) {
-            if range.start >= edge && range.delivery == Delivery::Open {
-                range.delivery = Delivery::Refused;
-            }
-            index += 1;
-        }
     }
 
     /// Forgets data that was acknowledged long ago: the last step of `on_ack`, and when nothing passes.

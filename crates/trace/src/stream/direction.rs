@@ -81,12 +81,13 @@ impl Direction {
     pub(super) fn on_packet(&mut self, arrival: &Arrival<'_>, out: &mut FindingSink<'_>) -> bool {
         let segment = &arrival.packet.segment;
         let mut start = self.numbers.of(segment.seq);
-        if segment.flags.has(Flags::SYN) {
+        let is_control = segment.flags.is_control();
+        if is_control && segment.flags.has(Flags::SYN) {
             self.on_syn(segment);
             start = self.numbers.of(segment.seq) + 1;
         }
         self.first_seq.get_or_insert(segment.seq.wrapping_sub(1));
-        if segment.flags.has(Flags::RST) {
+        if is_control && segment.flags.has(Flags::RST) {
             self.on_reset(start, arrival); // its sequence number need not be part of the data
             return false;
         }
@@ -111,7 +112,7 @@ impl Direction {
             (self.known.announced, self.last) = (start, (arrival.frame, arrival.now));
         }
         self.numbers.reach(end);
-        if segment.flags.has(Flags::FIN) {
+        if is_control && segment.flags.has(Flags::FIN) {
             if self.fin == Some(end) && segment.len == 0 {
                 self.fins.on_keep_alive(arrival.frame, arrival.now);
             }

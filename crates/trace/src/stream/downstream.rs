@@ -2,6 +2,7 @@
 //! order, and which arrived twice. Called by [`super::data`] for each acknowledgment, after [`super::upstream`].
 //! Owned by [`super::data`].
 
+mod answers;
 mod decide;
 mod transmission;
 
@@ -18,7 +19,7 @@ use super::ranges::{Delivery, Origin, Range, Ranges};
 use super::round_trip::RoundTrip;
 use super::upstream::Receiver;
 pub(super) use decide::DecisionContext;
-use transmission::{arrival_of_first, brings_rest, by_echo, by_time, count_answers, fitting, original_of};
+use transmission::{arrival_of_first, by_echo, by_time, count_answers, fitting, mark_arrived, original_of};
 
 use crate::{PathPart, UnknownReason, Verdict};
 
@@ -38,6 +39,8 @@ pub(crate) struct Downstream {
     blocks: [(u64, u64); 4],
     /// What an ACK newly reports: ranges, as their order of passing and their index. Empty between calls.
     arrived: Vec<(u64, usize)>,
+    /// Some of these were sent again.
+    has_repeats: bool,
     waiting_since: Option<Instant>,
     /// How long data waited behind holes at the receiver.
     pub(crate) waited: Duration,
@@ -187,6 +190,7 @@ impl Downstream {
         let mut index = view.ranges.locate(from);
         while let Some(range) = view.ranges.at(index).filter(|range| range.start < to) {
             if !range.is_delivered() {
+                self.has_repeats |= !range.again.is_empty();
                 let mut order = range.order();
                 if !range.is_within(from, to) {
                     index = view.ranges.narrow(index, from, to);
@@ -212,14 +216,17 @@ impl Downstream {
         }
         let mut arrived = std::mem::take(&mut self.arrived);
         let is_alone = arrived.len() == 1;
-        if self.answers > 0 && !is_alone && !self.has_sack && self.duplicates == 0 {
-            count_answers(self.answers, &arrived, view.acked, view.ranges);
+        if std::mem::take(&mut self.has_repeats) && !is_alone {
+            mark_arrived(&arrived, view.ranges);
+            if self.answers > 0 && !self.has_sack && self.duplicates == 0 {
+                count_answers(self.answers, &arrived, view.acked, view.ranges);
+            }
         }
         if arrived.len() > 1 && !arrived.is_sorted() {
             arrived.sort_unstable();
         }
         for arrival in &arrived {
-            self.deliver_range(*arrival, (echo, &arrived), view, out);
+            self.deliver_range(*arrival, echo, is_alone, view, out);
         }
         arrived.clear();
         self.arrived = arrived;
@@ -229,15 +236,12 @@ impl Downstream {
     fn deliver_range(
         &mut self,
         (order, index): (u64, usize),
-        (echo, arrived): (Option<u32>, &[(u64, usize)]),
+        echo: Option<u32>,
+        is_alone: bool,
         view: &mut View<'_>,
         out: &mut FindingSink<'_>,
     ) {
         let now = view.now;
-        let is_alone = arrived.len() == 1;
-        if !is_alone && brings_rest(index, arrived, view.ranges) {
-            view.ranges.at_mut(index).into_iter().for_each(|range| range.delivery = Delivery::Clear);
-        }
         let Some(range) = view.ranges.at_mut(index) else { return };
         range.delivered_at = now;
         let was = std::mem::replace(&mut range.delivery, Delivery::Clear);
@@ -247,7 +251,7 @@ impl Downstream {
         if range.start < view.unseen_below {
             // Its first transmission may be older than the capture.
         } else if was == Delivery::Clear {
-            self.on_counted_arrival(range, now); // as `count_answers` or `brings_rest` says
+            self.on_counted_arrival(range, now); // as `count_answers` or `mark_arrived` says
         } else if !range.again.is_empty() {
             // If the receiver did not have the first transmission, neither the time nor the echo tells which one it has.
             let is_known = was == Delivery::Missing;
@@ -385,57 +389,6 @@ impl Downstream {
                 self.copies = self.copies.saturating_add(1);
             }
             _ => {}
-        }
-    }
-
-    /// An acknowledgment without news. A receiver answers a duplicate at once (RFC 9293 §3.10.7.4), so if it does not send
-    /// DSACKs, it may have received a duplicate now.
-    #[cold]
-    fn on_bare_ack(&mut self, ack: u64, blocks: &[(u64, u64)], view: &mut View<'_>) {
-        // It repeats the last one.
-        let is_repeated = ack == view.heard && ack >= view.acked;
-        self.answers += u32::from(is_repeated);
-        if is_repeated && blocks.is_empty() && self.answers_duplicate(ack, view) || self.duplicates > 0 {
-            return;
-        }
-        for start in self.repaired {
-            let index = view.ranges.locate(start);
-            let is_it = |range: &&mut Range| range.start == start && matches!(range.delivery, Delivery::Likely { .. });
-            if let Some(range) = view.ranges.at_mut(index).filter(is_it) {
-                range.duplicates = range.duplicates.saturating_add(1);
-            }
-        }
-    }
-
-    /// If nothing is outstanding, and the last data alone was sent several times, an ACK without news can only answer one more
-    /// arrival of it. True if it does.
-    fn answers_duplicate(&mut self, ack: u64, view: &mut View<'_>) -> bool {
-        let Some(index) = view.ranges.len().checked_sub(1).filter(|_| view.ranges.end() == ack) else { return false };
-        let before = index.checked_sub(1).and_then(|before| view.ranges.at(before)).map(|range| range.delivered_at);
-        let Some(range) = view.ranges.at_mut(index) else { return false };
-        let is_alone = range.again.first().is_some_and(|again| before.is_none_or(|before| before < again.seen.at));
-        if !is_alone || !range.is_delivered() || usize::from(range.duplicates) >= range.again.len() {
-            return false;
-        }
-        range.duplicates += 1;
-        let Delivery::Likely { by, .. } = range.delivery else { return true };
-        let by = usize::from(by);
-        if usize::from(range.duplicates) > range.again.len() - by {
-            // An earlier transmission has arrived too.
-            range.delivery =
-                if by > 1 { Delivery::Likely { by: by as u8 - 1, by_echo: false } } else { Delivery::Clear };
-            if by == 1 {
-                self.on_counted_arrival(range, view.now);
-            }
-        }
-        true
-    }
-
-    /// The number of acknowledgments shows that the first transmission of a range has arrived, but not when.
-    fn on_counted_arrival(&mut self, range: &mut Range, now: Instant) {
-        if range.origin == Origin::Original && range.order() >= self.causes.top() {
-            range.place_there = self.reordering.arrived() as u32;
-            self.reordering.on_arrival(range.order(), now);
         }
     }
 

@@ -151,10 +151,11 @@ impl Stream {
         }
         let segment = &packet.segment;
         let flags = segment.flags;
-        self.is_closing |= flags.has(Flags::FIN) || flags.has(Flags::RST);
+        let is_control = flags.is_control();
+        self.is_closing |= is_control && !flags.has(Flags::SYN);
         let scale = self.scales.map(|scales| scales[end]);
         let arrival = Arrival { now, frame, packet, scale, most_ranges };
-        if flags.has(Flags::RST) {
+        if is_control && flags.has(Flags::RST) {
             self.directions[1 - end].on_reset_by_receiver();
         } else if flags.has(Flags::ACK) {
             let mut out = FindingSink { stream: self.number, end: 1 - end as u8, now, log };
@@ -169,7 +170,7 @@ impl Stream {
             _ => Duration::MAX,
         };
         self.on_timestamps(end, packet, now, longest);
-        if flags.has(Flags::SYN) {
+        if is_control && flags.has(Flags::SYN) {
             self.scales = self.scales();
             if flags.has(Flags::ACK) {
                 self.directions[1 - end].on_answer_to_syn(segment.ack);
@@ -177,7 +178,7 @@ impl Stream {
             if segment.window == 0 {
                 self.directions[1 - end].on_zero_in_syn();
             }
-        } else if flags.has(Flags::RST) {
+        } else if is_control && flags.has(Flags::RST) {
             self.on_reset(end, frame, now, log);
         }
         if log.events.len() > known || !self.held.is_empty() {
@@ -380,10 +381,9 @@ impl Stream {
         if let Some((failure, at)) = self.handshake.finish(self.last, now.max(self.last)) {
             self.report_failure(&failure, at, log);
         }
-        let mss = self.mss();
-        for end in 0..2 {
+        for (end, mss) in self.mss().into_iter().enumerate() {
             let mut out = FindingSink { stream: self.number, end: end as u8, now: self.last, log };
-            self.directions[end].finish(self.is_reset, mss[end], &mut out);
+            self.directions[end].finish(self.is_reset, mss, &mut out);
             self.release(end, log);
         }
     }

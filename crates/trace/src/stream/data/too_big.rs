@@ -64,5 +64,5 @@ fn mark(range: &mut Range, packet: u64) {
 /// The last transmission of a range that was dropped.
 fn dropped(range: &Range) -> Option<u64> {
     let all = std::iter::once(&range.first).chain(range.again.iter().map(|again| &again.seen));
-    all.filter(|seen| seen.is_too_big()).map(|seen| seen.frame).last()
+    all.rev().find(|seen| seen.is_too_big()).map(|seen| seen.frame)
 }

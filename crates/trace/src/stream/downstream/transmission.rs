@@ -79,17 +79,26 @@ pub(super) fn count_answers(answers: u32, arrived: &[(u64, usize)], acked: u64, 
     }
 }
 
-/// True if the first packet with the range at `index`, which was sent again, has arrived: other bytes that only this packet had are
-/// acknowledged at the same time. Packets that segmentation offload cuts arrive in parts.
-pub(super) fn brings_rest(index: usize, arrived: &[(u64, usize)], ranges: &Ranges) -> bool {
-    let Some(range) = ranges.at(index).filter(|range| !range.again.is_empty()) else { return false };
-    let begins = range.start - u64::from(range.within);
-    let is_alone = |other: &Range| {
-        other.first.frame == range.first.frame && other.again.is_empty() && other.end - begins <= LARGEST_WHOLE
-    };
-    let beside = [index.wrapping_sub(1), index + 1].into_iter();
-    let brings = |beside: usize| {
-        arrived.iter().any(|(_, arrived)| *arrived == beside) && ranges.at(beside).is_some_and(is_alone)
-    };
-    range.delivery == Delivery::Open && range.end - begins <= LARGEST_WHOLE && beside.into_iter().any(brings)
+/// Of the ranges that have now `arrived`, marks those that were sent again, but whose first packet has arrived: other bytes that only
+/// this packet had are acknowledged at the same time. Packets that segmentation offload cuts arrive in parts.
+pub(super) fn mark_arrived(arrived: &[(u64, usize)], ranges: &mut Ranges) {
+    for packet in arrived.chunk_by(|(a, _), (b, _)| Range::frame_of(*a) == Range::frame_of(*b)) {
+        let of_packet = || packet.iter().filter_map(|(_, index)| ranges.at(*index));
+        let [Some(begin), Some(end)] = [
+            of_packet().map(|range| range.start - u64::from(range.within)).min(),
+            of_packet().map(|range| range.end).max(),
+        ] else {
+            continue;
+        };
+        if end - begin > LARGEST_WHOLE || of_packet().all(|range| !range.again.is_empty()) {
+            continue;
+        }
+        for (_, index) in packet {
+            if let Some(range) =
+                ranges.at_mut(*index).filter(|range| !range.again.is_empty() && range.delivery == Delivery::Open)
+            {
+                range.delivery = Delivery::Clear;
+            }
+        }
+    }
 }
