@@ -8,6 +8,7 @@ use reknit_sim::{Group, MAX_FLOWS, PathSource, Plan};
 use reknit_units::{Duration, Share};
 use toml::Value;
 
+use crate::shaping::ShieldArgs;
 use crate::{Failure, input};
 
 /// The options of every command that runs variants on a path.
@@ -28,6 +29,8 @@ pub(crate) struct ScenarioArgs {
     /// Remove all reordering from the path
     #[arg(long)]
     in_order: bool,
+    #[command(flatten)]
+    shield: ShieldArgs,
 }
 
 /// The path and the scenario of a command that runs only one.
@@ -73,7 +76,7 @@ impl ScenarioArgs {
             None => Plan::bulk(1),
         };
         Ok(ScenarioOptions {
-            set: self.set.clone(),
+            set: self.set.iter().cloned().chain(self.shield.set()).collect(),
             loss: self.loss,
             in_order: self.in_order.then_some(true),
             variant_files: self.variant_file.clone(),
@@ -94,7 +97,7 @@ impl SimulationArgs {
 
     /// Applies the options to the file of a sweep.
     pub(crate) fn apply(&self, file: &mut GridFile) -> Result<(), Failure> {
-        let ScenarioArgs { loss, set, in_order, .. } = &self.scenario;
+        let ScenarioArgs { loss, set, in_order, shield, .. } = &self.scenario;
         let values = [
             ("duration", self.duration.map(|duration| format!("{} ns", duration.as_nanos()).into())),
             ("flows", self.flows.map(Value::from)),
@@ -106,7 +109,7 @@ impl SimulationArgs {
         for (key, value) in values {
             value.map_or(Ok(()), |value| set_key(key, value))?;
         }
-        for assignment in set {
+        for assignment in set.iter().chain(&shield.set()) {
             let usage_error = || Failure::Usage(format!("--set {assignment}: expected KEY=VALUE"));
             let (key, value) = assignment.split_once('=').ok_or_else(usage_error)?;
             match VariantSetting::parse(assignment) {

@@ -1,6 +1,6 @@
 //! Options that change a path, or describe one, without a file.
 
-use clap::Args;
+use clap::{Args, ValueEnum};
 use reknit_config::InputError;
 use reknit_path::Profile;
 use reknit_units::{Duration, Rate, Share};
@@ -20,6 +20,21 @@ pub(crate) struct ShapingArgs {
     /// Add what this rule of Linux's netem does, for example `delay 10ms 1ms reorder 25%` (docs/reference/paths.md)
     #[arg(long, value_name = "RULE")]
     netem: Option<String>,
+}
+
+/// A shield at the end of the path.
+#[derive(Args, Debug)]
+pub(crate) struct ShieldArgs {
+    /// Put a gateway in front of the receiver that restores the order of packets (docs/reference/paths.md)
+    #[arg(long, value_enum, value_name = "MODE")]
+    shield: Option<Mode>,
+}
+
+/// What a shield does in front of the receiver of data.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
+enum Mode {
+    /// Hold early packets of a TCP flow whose sender retransmits late ones, as long as that makes it faster
+    Resequence,
 }
 
 impl ShapingArgs {
@@ -50,6 +65,16 @@ impl ShapingArgs {
         ];
         let description: Vec<String> = parts.into_iter().flatten().collect();
         [("description".to_owned(), Value::from(description.join(", ")))].into_iter().collect()
+    }
+}
+
+impl ShieldArgs {
+    /// The option as a value of `--set`, which appends a stage.
+    pub(crate) fn set(&self) -> Option<String> {
+        let mode = self.shield?.to_possible_value()?;
+        let mut shield = stage("shield");
+        shield.insert("mode".to_owned(), mode.get_name().into());
+        Some(append("forward", &shield))
     }
 }
 

@@ -1,10 +1,12 @@
 //! IP packets on an emulated path.
 
+use reknit_path::resequencer::TcpHeader;
 use reknit_path::{DropNotice, DropRange, Packet, flow_hash};
 use reknit_tcp::SeqNum;
 use reknit_tcp::experiment::Dropped;
+use reknit_tcp::segment::Flags;
 use reknit_units::Bytes;
-use reknit_wire::{Decoded, endpoints, set_dropped};
+use reknit_wire::{Decoded, TcpHeaders, endpoints, set_dropped};
 
 /// Bytes of an IPv6 header without extensions.
 const IPV6_HEADER: usize = 40;
@@ -62,6 +64,10 @@ impl Packet for IpPacket {
         true
     }
 
+    fn tcp(&self) -> Option<TcpHeader> {
+        TcpHeaders::read(&self.bytes, self.bytes.len()).map(|headers| tcp_header(&headers))
+    }
+
     fn notice(&self) -> Option<DropNotice> {
         let Decoded { endpoints, segment, .. } = Decoded::read(&self.bytes).ok()?;
         let dropped = segment.options.experiment.dropped.filter(|_| segment.len > 0)?;
@@ -77,6 +83,17 @@ impl Packet for IpPacket {
     fn set_dropped(&mut self, dropped: DropRange) {
         let dropped = Dropped { lowest: SeqNum(dropped.lowest), highest: SeqNum(dropped.highest) };
         set_dropped(&mut self.bytes, dropped);
+    }
+}
+
+/// What a gateway reads of a packet.
+pub(crate) fn tcp_header(headers: &TcpHeaders) -> TcpHeader {
+    TcpHeader {
+        seq: headers.seq,
+        len: headers.seq_len(),
+        timestamp: headers.timestamp,
+        opens: headers.flags.has(Flags::SYN),
+        resets: headers.flags.has(Flags::RST),
     }
 }
 

@@ -6,6 +6,7 @@ use reknit_units::{Bytes, Instant};
 
 use crate::profile::{Direction, Profile};
 use crate::random::{Phases, StreamId};
+use crate::resequencer::TcpHeader;
 use crate::router::{DropNotice, DropRange, Router};
 use crate::run_length::RunLengths;
 use crate::schedule::Schedule;
@@ -22,6 +23,11 @@ pub trait Packet: Sized {
 
     /// The data that it carries, if that is known.
     fn label(&self) -> Option<SegmentTag> {
+        None
+    }
+
+    /// What a gateway reads of its TCP header, if it is TCP.
+    fn tcp(&self) -> Option<TcpHeader> {
         None
     }
 
@@ -104,6 +110,8 @@ struct Placed {
     pause: bool,
     /// It distinguishes packets, or they are counted here.
     reads_labels: bool,
+    /// It reads TCP headers.
+    reads_tcp: bool,
 }
 
 impl<P: Packet> Inside<P> {
@@ -132,7 +140,8 @@ impl<P: Packet> Pipe<P> {
             let pause = overtaken;
             overtaken = stage.stage().reorders();
             let reads_labels = stage.stage().reads_labels();
-            stages.push(Placed { stage, position, pause, reads_labels });
+            let reads_tcp = stage.stage().reads_tcp();
+            stages.push(Placed { stage, position, pause, reads_labels, reads_tcp });
         }
         let routers =
             if profile.drop_notices { stages.iter().map(|_| Router::default()).collect() } else { Vec::new() };
@@ -262,8 +271,8 @@ impl<P: Packet> Pipe<P> {
         while let Some(placed) = self.stages.get_mut(i) {
             let outcome = if !at.is_set() {
                 StageOutcome::Drop(DropReason::Lost) // it would arrive after the end of time, up to which no stage can catch up
-            } else if placed.reads_labels {
-                self.pass_labelled(at, item, i)
+            } else if placed.reads_labels || placed.reads_tcp {
+                self.pass_read(at, item, i)
             } else {
                 placed.stage.on_packet(at, item, &mut self.exits)
             };
@@ -283,16 +292,21 @@ impl<P: Packet> Pipe<P> {
         self.deliveries.push(at, item.slot, i as u32);
     }
 
-    /// `item` arrives at stage `i`, which reads labels or before which runs are counted.
-    fn pass_labelled(&mut self, at: Instant, item: StagePacket, i: usize) -> StageOutcome {
+    /// `item` arrives at stage `i`, which reads labels or headers, or before which runs are counted.
+    fn pass_read(&mut self, at: Instant, item: StagePacket, i: usize) -> StageOutcome {
         let placed = &mut self.stages[i];
-        let label = self.packets[item.slot as usize].as_ref().and_then(|inside| inside.packet.label());
+        let packet = self.packets[item.slot as usize].as_ref().map(|inside| &inside.packet);
+        let label = packet.and_then(P::label);
         if let (Some(label), Some((position, runs))) = (label, &mut self.counted)
             && *position == placed.position
         {
             runs.note(label);
         }
-        placed.stage.stage_mut().on_labelled(at, item, label, &mut self.exits)
+        let stage = placed.stage.stage_mut();
+        match placed.reads_tcp {
+            true => stage.on_tcp(at, item, packet.and_then(P::tcp), &mut self.exits),
+            false => stage.on_labelled(at, item, label, &mut self.exits),
+        }
     }
 
     /// Stage `i` drops `item`.

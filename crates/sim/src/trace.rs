@@ -2,10 +2,12 @@
 
 use std::net::{Ipv4Addr, SocketAddr};
 
+use reknit_path::resequencer::TcpHeader;
 use reknit_path::{DropNotice, DropRange, Packet, SegmentTag, flow_hash};
 use reknit_tcp::experiment::Dropped;
 use reknit_tcp::scoreboard::SendReason;
 use reknit_tcp::seams::ShownName;
+use reknit_tcp::segment::Flags;
 use reknit_tcp::{Connection, Segment, SeqNum};
 use reknit_units::{Bytes, Instant};
 
@@ -85,6 +87,10 @@ impl Packet for Datagram {
         flow_hash(source, destination)
     }
 
+    fn tcp(&self) -> Option<TcpHeader> {
+        Some(tcp_header(&self.segment))
+    }
+
     fn notice(&self) -> Option<DropNotice> {
         let dropped = self.segment.options.experiment.dropped.filter(|_| self.segment.len > 0)?;
         let range = DropRange { lowest: dropped.lowest.0, highest: dropped.highest.0 };
@@ -98,6 +104,17 @@ impl Packet for Datagram {
     fn set_dropped(&mut self, dropped: DropRange) {
         let dropped = Dropped { lowest: SeqNum(dropped.lowest), highest: SeqNum(dropped.highest) };
         self.segment.options.experiment.dropped = Some(dropped);
+    }
+}
+
+/// What a gateway reads of a segment.
+fn tcp_header(segment: &Segment) -> TcpHeader {
+    TcpHeader {
+        seq: segment.seq.0,
+        len: segment.seq_len(),
+        timestamp: segment.options.timestamps.map(|timestamps| timestamps.val),
+        opens: segment.flags.has(Flags::SYN),
+        resets: segment.flags.has(Flags::RST),
     }
 }
 

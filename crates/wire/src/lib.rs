@@ -3,6 +3,7 @@
 //! [`encode()`] and [`Decoded::read`] convert between a [`reknit_tcp::Segment`] with its payload and an IPv4 or IPv6
 //! packet, with all checksums; [`encode_datagram`] and [`Datagram::read`] do so for UDP. [`Icmp`] and [`DatagramError`] read the ICMP
 //! messages that concern TCP and UDP, [`EchoRequest`] and [`encode_icmp_error`] write those that a host sends. [`Fragment`] reads fragments of packets.
+//! [`TcpHeaders`] reads the headers of a packet that was not captured whole.
 //! [`Capture`] writes packets to a pcapng file.
 
 mod capture;
@@ -11,6 +12,7 @@ mod datagram;
 mod encode;
 mod experiment;
 mod fragment;
+mod headers;
 mod icmp;
 mod icmp_message;
 mod ip;
@@ -22,6 +24,7 @@ pub use datagram::{Datagram, datagram_packet_len, encode_datagram};
 pub use encode::{HOP_LIMIT, encode, encode_headers, encode_headers_for_offload, encode_with};
 pub use experiment::set_dropped;
 pub use fragment::{Fragment, FragmentKey};
+pub use headers::TcpHeaders;
 pub use icmp::{DatagramError, Icmp, IcmpKind};
 pub use icmp_message::{EchoRequest, IcmpError, encode_icmp_error};
 pub use packet::{DecodeError, Decoded, endpoints, set_congested};

@@ -13,7 +13,7 @@ use reknit_path::{Direction, Profile};
 use reknit_units::{Duration, Share};
 use toml::Table;
 
-use crate::shaping::{self, ShapingArgs};
+use crate::shaping::{self, ShapingArgs, ShieldArgs};
 use crate::{Failure, input, output};
 
 /// How often `--meter` prints a line.
@@ -51,6 +51,8 @@ pub(crate) struct Args {
     set: Vec<String>,
     #[command(flatten)]
     shaping: ShapingArgs,
+    #[command(flatten)]
+    shield: ShieldArgs,
     /// Lose packets in both directions with this probability, for example `1%` or `0.01`
     #[arg(long, value_name = "PROBABILITY", allow_hyphen_values = true)]
     loss: Option<Share>,
@@ -158,6 +160,7 @@ fn stages(args: &Args) -> Result<(String, Stages, Stages), Failure> {
     let both = ["forward", "reverse"];
     let mut set = [args.set.clone(), args.shaping.set(&both)?].concat();
     set.extend(args.loss.iter().flat_map(|loss| both.map(|way| shaping::loss(way, *loss))));
+    set.extend(args.shield.set());
     let in_order = |profile: Profile| if args.in_order { profile.in_order() } else { profile };
     let load = |name: &String| names::load_path(name, &set).map(in_order);
     let pick = |profile: &Profile, direction| Stages { profile: profile.clone(), direction };

@@ -53,6 +53,7 @@ const EXAMPLES: &[(&str, &str)] = &[
     ("diffserv", "rate = '5 Mbit/s'\nprofile = '1 Mbit/s'\nload = 0.5"),
     ("displace", "positions = 3\nprobability = 0.05\nrelease = '8 ms'"),
     ("flutter", "interval = 'exponential(80 ms)'\ndelay = 'uniform(5 ms, 30 ms)'"),
+    ("shield", "limit = '50 ms'"),
     (
         "netem",
         "rule = 'delay 9ms 3ms 20% distribution normal loss 1% corrupt 2% duplicate 2% reorder 20% 50% rate 6mbit'",

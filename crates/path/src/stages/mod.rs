@@ -19,6 +19,7 @@ mod outage;
 mod rate_trace;
 mod recorded;
 mod script;
+mod shield;
 mod slow_path;
 mod stall;
 mod stripe;
@@ -49,12 +50,14 @@ pub use self::outage::Outage;
 pub use self::rate_trace::RateTrace;
 pub use self::recorded::Recorded;
 pub use self::script::{Action, Rule, Script};
+pub use self::shield::{Mode, Shield};
 pub use self::slow_path::SlowPath;
 pub use self::stall::Stall;
 pub use self::stripe::Stripe;
 pub use self::varying::Varying;
 pub use self::wlan::Wlan;
 use crate::random::StreamId;
+use crate::resequencer::TcpHeader;
 
 /// A packet as stages see it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -162,6 +165,22 @@ pub trait Stage: Debug + Send {
 
     /// True if it distinguishes packets by what they carry.
     fn reads_labels(&self) -> bool {
+        false
+    }
+
+    /// The same for a stage that [reads TCP headers](Stage::reads_tcp). None if the packet is not TCP.
+    fn on_tcp(
+        &mut self,
+        at: Instant,
+        item: StagePacket,
+        _header: Option<TcpHeader>,
+        exits: &mut Departures,
+    ) -> StageOutcome {
+        self.on_packet(at, item, exits)
+    }
+
+    /// True if it reads TCP headers.
+    fn reads_tcp(&self) -> bool {
         false
     }
 
@@ -354,6 +373,7 @@ stages! {
     "diffserv" => DiffServ: "Packets out of profile are demoted.",
     "displace" => Displace: "Some packets are held until others have passed.",
     "flutter" => Flutter: "One route for all packets, which changes from time to time.",
+    "shield" => Shield: "A gateway that restores the order of TCP packets.",
     "netem" => Netem: "A rule in the syntax of Linux's netem.",
     "recorded" => Recorded: "Delays and losses that were measured packet by packet.",
     "script" => Script: "Actions on particular packets, or at particular times.",
