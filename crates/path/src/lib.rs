@@ -42,7 +42,6 @@ pub mod causes;
 mod density;
 pub mod error;
 mod flow;
-mod lateness;
 mod pipe;
 mod population;
 mod profile;

@@ -79,7 +79,7 @@ impl<const BUCKETS: usize> Lateness<BUCKETS> {
 
     /// The lateness that at most one late packet in [`LATER`] exceeds, or at most as many as there were losses: after
     /// that time, a missing packet is more likely lost than late.
-    fn longest(&self) -> Option<Nanos> {
+    pub fn longest(&self) -> Option<Nanos> {
         let mut later = (self.total / LATER).max(self.lost);
         for (i, &count) in self.counts.iter().enumerate().rev() {
             if u32::from(count) > later {

@@ -88,8 +88,7 @@ mod tests {
     #[test]
     fn the_first_bytes_say_as_much_as_the_whole_packet() {
         for [source, destination] in [["10.0.0.1:2", "10.0.0.2:3"], ["[fd00::1]:2", "[fd00::2]:3"]] {
-            let endpoints =
-                Endpoints { source: source.parse().unwrap(), destination: destination.parse().unwrap() };
+            let endpoints = Endpoints { source: source.parse().unwrap(), destination: destination.parse().unwrap() };
             let options = Options { timestamps: Some(Timestamps { val: 77, ecr: 5 }), ..Options::default() };
             let (flags, len) = (Flags::ACK | Flags::FIN, 1000);
             let segment = Segment { seq: SeqNum(u32::MAX), ack: SeqNum(9), len, flags, options, ..Segment::default() };

@@ -2,12 +2,12 @@
 
 use std::collections::BTreeMap;
 
+use reknit_recovery::{FROM_1_MS, Lateness, Nanos};
 use reknit_units::{Duration, Instant};
 
 use super::gaps::{Arrival, Gaps, Verdict};
 use super::trial::Trial;
 use super::{Counts, FlowState, TcpHeader};
-use crate::lateness::Lateness;
 
 /// Sequence numbers are counted without wrapping from here, so that those before the first are positive too.
 const ORIGIN: u64 = 1 << 32;
@@ -37,7 +37,7 @@ pub(super) struct Flow<H> {
     /// When to give up waiting for what is missing at `next`.
     deadline: Instant,
     gaps: Gaps,
-    lateness: Lateness,
+    lateness: Lateness<FROM_1_MS>,
     trial: Trial,
     last: Instant,
     late: u64,
@@ -83,7 +83,7 @@ impl<H> Flow<H> {
             phase: self.trial.phase(),
             late: self.late,
             spurious: self.spurious,
-            wait: self.lateness.wait(),
+            wait: self.lateness.wait().map(duration),
             bytes: self.bytes,
         }
     }
@@ -157,7 +157,7 @@ impl<H> Flow<H> {
                 self.spurious += 1;
                 counts.spurious += 1;
                 // Without its margin, which is large at first.
-                let is_bearable = self.lateness.longest().is_some_and(|lateness| lateness <= longest);
+                let is_bearable = self.lateness.longest().is_some_and(|lateness| duration(lateness) <= longest);
                 self.trial.on_spurious(now, is_bearable, counts);
             }
         }
@@ -169,7 +169,7 @@ impl<H> Flow<H> {
     }
 
     fn learn_late(&mut self, lateness: Duration, counts: &mut Counts) {
-        self.lateness.learn(lateness);
+        self.lateness.learn(Nanos(lateness.as_nanos()));
         self.late += 1;
         counts.late += 1;
     }
@@ -190,7 +190,7 @@ impl<H> Flow<H> {
 
     /// Sets the deadline.
     fn wait(&mut self, longest: Duration) {
-        let wait = self.lateness.wait().map_or(longest, |wait| wait.min(longest));
+        let wait = self.lateness.wait().map_or(longest, |wait| duration(wait).min(longest));
         self.deadline = match self.gaps.missing_since(self.next) {
             _ if self.held.is_empty() => Instant::NEVER,
             Some(since) => since + wait,
@@ -234,4 +234,8 @@ impl<H> Flow<H> {
             call.out.push(handle);
         }
     }
+}
+
+fn duration(nanos: Nanos) -> Duration {
+    Duration::from_nanos(nanos.0)
 }

@@ -76,7 +76,8 @@ fn a_retransmission_passes_behind_what_is_held() {
 #[test]
 fn data_that_arrives_twice_after_it_was_missing_is_evidence_but_a_copy_of_the_network_is_not() {
     let mut flow = Flow(Resequencer::new(LIMITS));
-    for (ms, number, timestamp) in [(0, 0, 1), (1, 2, 3), (8, 1, 2), (20, 1, 20), (30, 3, 30), (31, 3, 30), (40, 5, 40)] {
+    for (ms, number, timestamp) in [(0, 0, 1), (1, 2, 3), (8, 1, 2), (20, 1, 20), (30, 3, 30), (31, 3, 30), (40, 5, 40)]
+    {
         assert_eq!(flow.pass(ms, number, Some(timestamp)), [number]);
     }
     assert_eq!(flow.0.counts().spurious, 1);
