@@ -1,5 +1,5 @@
 //! Retransmission by the link layer. A failed packet is retransmitted; in the meantime others may overtake it (survey
-//! §3, C7; over a satellite RR-TCP §1, C8), or they wait if the link resequences.
+//! §2, C7; over a satellite RR-TCP §1, C8), or they wait if the link resequences.
 
 use std::fmt;
 

@@ -1,5 +1,5 @@
 //! Parallel forwarding engines: packets are distributed to engines with different service times, and leave in the order
-//! of completion (RR-TCP §1, survey §3, C4).
+//! of completion (RR-TCP §1, survey §2, C4).
 
 use std::fmt;
 

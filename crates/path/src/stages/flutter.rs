@@ -1,5 +1,5 @@
-//! Route fluttering: all packets take the current route, which changes at random times (survey §7, "route
-//! oscillation").
+//! Route fluttering: all packets take the current route, which changes at random times (survey §2 and §7, "route
+//! fluttering").
 
 use std::fmt;
 

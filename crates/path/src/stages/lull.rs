@@ -1,5 +1,5 @@
 //! Forwarding lulls: a router pauses while it processes routing updates; afterwards the backlog is mixed with new
-//! arrivals (RR-TCP §1, survey §3, C6).
+//! arrivals (RR-TCP §1, survey §2, C6).
 
 use std::collections::VecDeque;
 use std::fmt;

@@ -1,5 +1,5 @@
 //! A bundle of parallel links without resequencing: different packet sizes and other traffic make the queues unequal
-//! (Yang §2.1, RR-TCP §1, survey §3, Laor and Gendel, C3).
+//! (Yang §2.1, RR-TCP §1, survey §2, Laor and Gendel, C3).
 
 use std::fmt;
 

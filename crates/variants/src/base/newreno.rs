@@ -15,7 +15,7 @@
 //! - 5: after a timeout there is no fast retransmit until `recover` is acknowledged.
 //!
 //! **Departures.** At the start of recovery cwnd is `ssthresh + duplicates` instead of `ssthresh + 3`, for thresholds
-//! other than 3 (survey §2; Laor and Gendel).
+//! other than 3 (survey §1.2; Laor and Gendel).
 //!
 //! **ns-2.** This is `Agent/TCP/Newreno`.
 //!

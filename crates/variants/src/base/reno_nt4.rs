@@ -4,7 +4,7 @@
 //!
 //! **What it changes.** The second duplicate ACK causes a fast retransmit. The authors infer this from throughput: when
 //! packets were displaced by two positions, that of NT 4.0 servers fell, and that of others did not (Fig. 8). Setting the
-//! registry value MaxDupACKs to 3 changed nothing; they suspect that NT counts duplicate ACKs differently.
+//! registry value `MaxDupACKs` to 3 changed nothing; they suspect that NT counts duplicate ACKs differently.
 //!
 //! **Rules.** As in `reno`, with dupthresh 2, and without limited transmit.
 //!

@@ -17,7 +17,8 @@
 //! - 4: of the other out-of-order segments, every second one is acknowledged at once.
 //! - 5: if the second one does not arrive, an ACK is sent when the timer expires.
 //!
-//! **Departures.** The survey does not say how a retransmission is recognized: here by its bit if the connection has
+//! **Departures.** In the survey all out-of-order segments except retransmissions are delayed; rules 2 and 3 are ours (RFC
+//! 5681 and 2883). The survey does not say how a retransmission is recognized: here by its bit if the connection has
 //! one, otherwise by its timestamp, otherwise by the age of the gap. The timer is 40 ms, not the
 //! 200 ms of the delayed ACK, which would stall small windows.
 //!

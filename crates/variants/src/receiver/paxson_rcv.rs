@@ -17,7 +17,8 @@
 //! SACK blocks of that moment. Until then no other segment reports the data, except the DSACK of a duplicate, which is
 //! never delayed.
 //!
-//! **Status.** Partial: both sources say only that a receiver may wait 20 ms before its second duplicate ACK. When the
+//! **Status.** Partial: the thesis says that the receiver waits 20 ms before its second duplicate ACK, for a threshold of
+//! two, the survey only that a duplicate ACK waits. When the
 //! withheld ones are sent and what they report decides whether the sender retransmits.
 
 use reknit_tcp::seams::{AckAction, AckPolicy, Arrival, PiggybackLimit, Plugin, RxFacts, TimedAck};

@@ -21,7 +21,9 @@
 //!   which is then at least 1 s and doubles with each loss of a retransmission until there is an RTT sample.
 //! - Data, including retransmissions, is sent while fewer segments are outstanding than cwnd allows.
 //!
-//! **Departures.** Only whole segments are sent, so cwnd is rounded down. While data is SACKed, growth caused by one ACK
+//! **Departures.** α, β, the second after an extreme loss and the back-off are not in the survey; they are those of TCP-PR's
+//! authors as they are known from other descriptions. The loss that halves the window does not count towards the half of
+//! the window that makes a loss extreme. Only whole segments are sent, so cwnd is rounded down. While data is SACKed, growth caused by one ACK
 //! takes effect with the next one. The segments outstanding at an extreme loss stay
 //! memorized, so that the rest of the same burst does not raise the window again. A retransmission doubles `mxrtt`
 //! even without an extreme loss if it was sent with a window of one segment, or if there was no RTT sample since.

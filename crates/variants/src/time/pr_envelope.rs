@@ -11,7 +11,7 @@
 //! **Rules.** For each delivered segment: `ewrtt = max(α^(1/⌊cwnd⌋) ewrtt, rtt)`, with the root computed by two
 //! iterations of Newton's method.
 //!
-//! **Departures.** The root is computed once for each value of `⌊cwnd⌋`, not on every ACK.
+//! **Departures.** α and β are known from other descriptions of TCP-PR. The root is computed once for each value of `⌊cwnd⌋`, not on every ACK.
 //!
 //! **Status.** Partial: the survey has the filter, but not the value of α.
 

@@ -22,7 +22,9 @@
 //! - 5: after reordering is detected, window and timeout do not change for t1 (`freeze`).
 //! - 6: a reduction made within the last t2 is undone at once (`instant`).
 //!
-//! **Departures.** The layout of the option, t1 = SRTT and t2 = RTO are our choice: the survey gives none of them.
+//! **Departures.** Both responses are on; the survey (§5.1.2) says that a source can do either, and ascribes its results to
+//! the freeze. On its path (§7) the undo makes the whole difference: with `freeze` alone TCP-DOOR is as slow as SACK. The
+//! layout of the option, t1 = SRTT and t2 = RTO are our choice: the survey gives none of them.
 //! While frozen, the window does not grow either. A run of freezes lasts at most eight times t1, and the next begins
 //! after one SRTT of normal operation: the survey (§5.1.2) warns of congestion collapse if everything is reordered. A
 //! duplicate made by the network counts as reordered. Only ACKs without data carry the fields of rules 2 and 3.

@@ -10,7 +10,8 @@
 //! treats a repeated range as the same report, unless the segment was retransmitted in between. Both apply only if both
 //! SYNs offered the option; otherwise a second report means a second duplicate.
 //!
-//! **Departures.** The survey asks for "at least k" reports and does not specify k; here it is 3.
+//! **Departures.** The survey asks for "at least k" reports and does not specify k; here it is 3. A newer
+//! duplicate ends the reports of the older one, so k is an upper limit.
 //!
 //! **Status.** Faithful to a proposal of one paragraph.
 

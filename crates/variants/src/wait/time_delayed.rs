@@ -18,6 +18,8 @@
 //! - 5, when a fast retransmit proves spurious: TIMEDEL sets `delay` to the time that the hole was open, if that is
 //!   longer; TIMEINC adds 10 ms. `delay` grows to at most half of SRTT and is never reduced.
 //!
+//! The survey (§6.1.3) calls TIMEINC "Blanton-Allman:DEL"; it has no limit there, and may be reset at timeouts.
+//!
 //! **Departures.** If SRTT becomes smaller, `delay` is kept, and only the wait is limited.
 //!
 //! **Status.** Faithful to RR-TCP §3, which gives the step, the limit and what is measured.
