@@ -111,6 +111,15 @@ impl Transports {
     }
 }
 
+impl<'a> IntoIterator for &'a Transports {
+    type Item = &'a Arc<dyn Transport>;
+    type IntoIter = std::slice::Iter<'a, Arc<dyn Transport>>;
+
+    fn into_iter(self) -> Self::IntoIter {
+        self.iter()
+    }
+}
+
 /// Equal names and descriptions give equal results.
 impl PartialEq for Transports {
     fn eq(&self, other: &Transports) -> bool {

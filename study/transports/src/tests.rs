@@ -5,13 +5,14 @@ use std::sync::Arc;
 use reknit_path::Profile;
 use reknit_sim::{RunResult, Scenario, Transport, run, tcp_config};
 use reknit_units::Duration;
+use reknit_variants::Composition;
 
 use crate::transports;
 
 fn on(path: &str, transport: &Arc<dyn Transport>, seed: u64) -> RunResult {
     let profile = Arc::new(Profile::load(path, &[]).expect("a built-in path"));
     let tcp = tcp_config(&profile).expect("the path's options are valid");
-    let scenario = Scenario::bulk(profile, tcp, Default::default(), Duration::from_secs(10), seed);
+    let scenario = Scenario::bulk(profile, tcp, Composition::default(), Duration::from_secs(10), seed);
     run(&Scenario { transport: Some(transport.clone()), ..scenario })
 }
 

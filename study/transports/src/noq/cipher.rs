@@ -1,4 +1,4 @@
-//! A cipher that copies, and the handshake of [`crate::quic`], in noq's terms.
+//! A cipher that only adds a tag, and the handshake of [`crate::quic`], in noq's terms.
 
 use std::any::Any;
 
@@ -10,9 +10,9 @@ use noq_proto::crypto::{
 use noq_proto::transport_parameters::TransportParameters;
 use noq_proto::{ConnectError, ConnectionId, PathId, Side, TransportError};
 
-use crate::quic::{Handshake, TAG};
+use crate::quic::{Handshake, TAG, open, seal};
 
-/// Keys of all kinds, which do nothing.
+/// Keys of all kinds, without secrets.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Plain;
 
@@ -27,10 +27,12 @@ impl HeaderKey for Plain {
 }
 
 impl PacketKey for Plain {
-    fn encrypt(&self, _: PathId, _: u64, _: &mut [u8], _: usize) {}
+    fn encrypt(&self, _: PathId, number: u64, packet: &mut [u8], _: usize) {
+        seal(number, packet);
+    }
 
-    fn decrypt(&self, _: PathId, _: u64, _: &[u8], payload: &mut BytesMut) -> Result<(), CryptoError> {
-        payload.truncate(payload.len().checked_sub(TAG).ok_or(CryptoError)?);
+    fn decrypt(&self, _: PathId, number: u64, _: &[u8], payload: &mut BytesMut) -> Result<(), CryptoError> {
+        payload.truncate(open(number, payload).ok_or(CryptoError)?);
         Ok(())
     }
 

@@ -2,6 +2,7 @@
 
 mod calls;
 mod cipher;
+#[expect(clippy::duplicate_mod, reason = "quinn and its fork have the same functions with different types")]
 #[path = "../quic/end.rs"]
 mod end;
 

@@ -176,14 +176,13 @@ impl Endpoint for End {
 
     fn poll_transmit(&mut self, now: Instant) -> Option<Transmit> {
         // The first byte of a packet stands for the ECN field of the IP header.
-        let (mark, mut packet) = match self.responses.pop_front() {
-            Some(response) => (0, response),
-            None => {
-                let mut datagram = Vec::with_capacity(1500);
-                let transmit = calls::poll_transmit(&mut self.connection.as_mut()?.1, to_std(now), &mut datagram)?;
-                self.drive();
-                (transmit.ecn.map_or(0, |mark| mark as u8), datagram)
-            }
+        let (mark, mut packet) = if let Some(response) = self.responses.pop_front() {
+            (0, response)
+        } else {
+            let mut datagram = Vec::with_capacity(1500);
+            let transmit = calls::poll_transmit(&mut self.connection.as_mut()?.1, to_std(now), &mut datagram)?;
+            self.drive();
+            (transmit.ecn.map_or(0, |mark| mark as u8), datagram)
         };
         let size = reknit_units::Bytes(packet.len() as u64 + HEADERS);
         let data = stream_data(&packet);
@@ -212,7 +211,7 @@ impl fmt::Debug for End {
     }
 }
 
-/// Connection IDs that depend only on a seed (SplitMix64).
+/// Connection IDs that depend only on a seed (`SplitMix64`).
 struct SeededIds(u64);
 
 impl ConnectionIdGenerator for SeededIds {

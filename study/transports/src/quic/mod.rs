@@ -1,6 +1,6 @@
 //! What all QUIC transports share: the size of their headers, the messages of the handshake, and what packets carry.
 //!
-//! Packets are not encrypted: the cipher copies them, and keeps the 16 bytes of the tag. So they have the sizes and numbers that
+//! Packets are not encrypted, but have the 16 bytes of a tag. So they have the sizes and numbers that
 //! they would have with TLS, runs are deterministic and fast, and the data that a packet carries can be read from it.
 
 use std::ops::Range;
@@ -39,6 +39,20 @@ impl Message {
     const fn has_parameters(self) -> bool {
         matches!(self, Message::ClientHello | Message::ServerFlight)
     }
+}
+
+/// Writes the tag of a packet, which ends in room for it. It has the packet number: as with a real cipher, a packet that arrives so
+/// late that its number is decoded wrongly is discarded.
+pub fn seal(number: u64, packet: &mut [u8]) {
+    if let Some(at) = packet.len().checked_sub(TAG) {
+        packet[at..at + 8].copy_from_slice(&number.to_be_bytes());
+    }
+}
+
+/// The length of a payload without its tag; none if the tag is not that of this packet number.
+pub fn open(number: u64, payload: &[u8]) -> Option<usize> {
+    let len = payload.len().checked_sub(TAG)?;
+    (payload[len..len + 8] == number.to_be_bytes()).then_some(len)
 }
 
 /// What an end does next.
@@ -206,7 +220,7 @@ impl<'a> Reader<'a> {
             let cid = self.byte()?;
             self.take(u64::from(cid))?;
         }
-        if first >> 4 & 3 == 0 {
+        if first & 0x30 == 0 {
             let token = self.varint()?;
             self.take(token)?;
         }
