@@ -88,6 +88,12 @@ pub trait Transport: Debug + Send + Sync {
 
     /// Opens a connection.
     fn open(&self, opening: &Opening) -> Ends;
+
+    /// True if an end processes all packets that arrive at the same time before it answers, as programs do that read from a
+    /// socket or a device.
+    fn reads_in_batches(&self) -> bool {
+        true
+    }
 }
 
 /// The transports that a program offers beside the variants.

@@ -84,6 +84,10 @@ impl Transport for Own {
         "reknit's TCP as packets of bytes"
     }
 
+    fn reads_in_batches(&self) -> bool {
+        false
+    }
+
     fn open(&self, opening: &Opening) -> Ends {
         let address = |n: u8| ([10, 0, 0, n], 5000).into();
         let end = |open: fn(Instant, Arc<Config>, _, Identity) -> Connection, from, to| {

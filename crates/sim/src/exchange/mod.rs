@@ -178,6 +178,7 @@ impl<'a> Exchange<'a> {
 
     /// Delivers everything that `from` sent and that arrives now.
     fn deliver(&mut self, from: Role) {
+        let mut batch = Vec::new();
         while let Some((_, packet)) = self.pipes[from].pop(self.now) {
             let flow = &mut self.flows[packet.flow as usize];
             if let Some(ends) = &mut flow.ends {
@@ -191,7 +192,14 @@ impl<'a> Exchange<'a> {
                     }
                 }
             }
-            self.collect(packet.flow, from.other());
+            if !self.transport.reads_in_batches() {
+                self.collect(packet.flow, from.other());
+            } else if !batch.contains(&packet.flow) {
+                batch.push(packet.flow);
+            }
+        }
+        for flow in batch {
+            self.collect(flow, from.other());
         }
         self.collect_lost();
     }
