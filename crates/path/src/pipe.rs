@@ -303,9 +303,10 @@ impl<P: Packet> Pipe<P> {
             runs.note(label);
         }
         let stage = placed.stage.stage_mut();
-        match placed.reads_tcp {
-            true => stage.on_tcp(at, item, packet.and_then(P::tcp), &mut self.exits),
-            false => stage.on_labelled(at, item, label, &mut self.exits),
+        if placed.reads_tcp {
+            stage.on_tcp(at, item, packet.and_then(P::tcp), &mut self.exits)
+        } else {
+            stage.on_labelled(at, item, label, &mut self.exits)
         }
     }
 
