@@ -237,7 +237,9 @@ impl Results {
         }
         self.missed += stream.missed();
         self.copies += stream.copies();
-        self.strays.add(stream.strays());
+        if let Some(strays) = stream.strays() {
+            self.strays.add(strays);
+        }
         for end in 0..2 {
             let place = options.at.map_or_else(|| stream.place(end), |place| (place, Confidence::Given));
             if let Some(data) = stream.data_mut(end) {

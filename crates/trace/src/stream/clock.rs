@@ -31,8 +31,9 @@ pub(crate) struct Clock {
     steps: u32,
     /// The sum of these steps, and the time that they took: the counter may be that of the host.
     advanced: u64,
-    began: Option<Instant>,
-    ended: Instant,
+    /// Milliseconds, which may wrap.
+    began: Option<u32>,
+    took: u32,
     /// Steps that change the identification, counter or not.
     changed: u32,
     /// The first TSval and when it was seen, and the newest.
@@ -64,8 +65,8 @@ impl Clock {
                 self.advanced += u64::from(step);
             }
         }
-        self.began.get_or_insert(seen.at);
-        self.ended = seen.at;
+        let now = (seen.at.as_nanos() / 1_000_000) as u32;
+        self.took = now.wrapping_sub(*self.began.get_or_insert(now));
         self.last_id = seen.ip_id();
     }
 
@@ -79,7 +80,7 @@ impl Clock {
         // The counter of one connection does not count on while that is silent.
         let is_own = self.advanced <= u64::from(self.counted) * u64::from(SMALL_STEP);
         let apart = a.at.since(b.at).max(b.at.since(a.at)).as_secs_f64();
-        let took = self.ended.since(self.began.unwrap_or(self.ended)).as_secs_f64();
+        let took = f64::from(self.took) / 1e3;
         let is_soon = apart * self.advanced as f64 <= f64::from(LARGEST_STEP) * took.max(1e-9);
         a.frame.abs_diff(b.frame) < NEAR && (is_own || is_soon)
     }

@@ -8,7 +8,7 @@
 use std::hash::BuildHasher;
 
 use foldhash::fast::FixedState;
-use reknit_units::Instant;
+use reknit_units::{Duration, Instant};
 use serde::{Deserialize, Serialize};
 
 use crate::packet::{Flags, Packet};
@@ -22,9 +22,8 @@ const MAX_SEGMENT: u32 = 1_500;
 /// Within this many packets of a direction.
 const FIRST: u32 = 32;
 
-/// A packet without an IP identification or timestamp is a copy if it comes again within this time: no host retransmits as soon.
-/// Microseconds.
-const AT_ONCE: u32 = 1_000;
+/// A packet without an IP identification or timestamp is a copy if it comes again about within this time: no host retransmits as soon.
+const AT_ONCE: Duration = Duration::from_millis(1);
 
 /// Finds copies in one direction of a connection.
 #[derive(Debug, Default, Serialize, Deserialize)]
@@ -78,19 +77,9 @@ impl Large {
     }
 }
 
-/// One of the last packets.
-#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
-struct Sighting {
-    hash: u32,
-    /// In microseconds; it may wrap.
-    at: u32,
-    /// It was seen again.
-    was_repeated: bool,
-}
-
 #[derive(Debug, Default, Serialize, Deserialize)]
 struct Recent {
-    packets: Vec<Sighting>,
+    packets: Vec<(u32, bool)>,
     next: usize,
     /// Packets that have come more than once.
     copied: u32,
@@ -142,12 +131,14 @@ impl Copies {
         if !is_marked && packet.segment.len == 0 && self.left_out == 0 {
             return Seen::New;
         }
-        let (hash, at) = (hash(packet), (now.as_nanos() / 1_000) as u32);
+        // Without a mark, only what comes at once is a copy.
+        let time = |back: u64| if is_marked { 0 } else { now.as_nanos() / AT_ONCE.as_nanos() + 1 - back };
+        let hashes = [0, u64::from(!is_marked)].map(|back| hash(packet, time(back)));
         let recent = self.recent.get_or_insert_default();
-        let is_copy = |seen: &&mut Sighting| seen.hash == hash && (is_marked || at.wrapping_sub(seen.at) < AT_ONCE);
-        let Some(Sighting { was_repeated, .. }) = recent.packets.iter_mut().find(is_copy) else {
+        let is_copy = |(known, _): &&mut (u32, bool)| hashes.contains(known);
+        let Some((_, was_repeated)) = recent.packets.iter_mut().find(is_copy) else {
             self.packets += 1;
-            recent.add(Sighting { hash, at, was_repeated: false });
+            recent.add(hashes[0]);
             if self.packets > FIRST && recent.copied * 2 < self.packets {
                 self.recent = None;
             }
@@ -180,11 +171,11 @@ impl Copies {
 }
 
 impl Recent {
-    fn add(&mut self, seen: Sighting) {
+    fn add(&mut self, hash: u32) {
         if self.packets.len() < RECENT {
-            self.packets.push(seen);
+            self.packets.push((hash, false));
         } else {
-            self.packets[self.next] = seen;
+            self.packets[self.next] = (hash, false);
             self.next = (self.next + 1) % RECENT;
         }
     }
@@ -197,10 +188,11 @@ fn is_marked(packet: &Packet) -> bool {
     has_id || segment.len > 0 && segment.timestamps.is_some() && !segment.flags.has(Flags::SYN)
 }
 
-/// A hash of the fields that routers do not change.
-fn hash(packet: &Packet) -> u32 {
+/// A hash of the fields that routers do not change, and of a time.
+fn hash(packet: &Packet, time: u64) -> u32 {
     let segment = &packet.segment;
     let id = packet.ip_id.filter(|id| *id != 0);
     let fields = (segment.seq, segment.ack, segment.len, segment.flags.0, segment.window, segment.timestamps, id);
+    let fields = (fields, time);
     FixedState::with_seed(0).hash_one(fields) as u32
 }

@@ -188,6 +188,9 @@ impl Data {
         let tsval = segment.timestamps.map(|(value, _)| value);
         let mut seen = CapturedSegment::new(arrival.now, arrival.frame, tsval, packet.ip_id);
         seen.note(self.is_stale(tsval), self.upstream.is_early(start));
+        if known.is_beginning {
+            seen.note_beginning();
+        }
         if known.acked >= known.highest {
             self.largest_settled = self.largest;
         }

@@ -178,9 +178,7 @@ impl Direction {
             Begins::Before(first) if self.known.acked >= first => self.begins = Begins::Known,
             Begins::Before(_) | Begins::Known => {}
         }
-        if matches!(self.begins, Begins::Before(_)) {
-            self.known.sent_before = self.known.sent_before.max(end);
-        }
+        self.known.is_beginning = self.begins != Begins::Known;
         if matches!(self.begins, Begins::Before(_)) && start > self.known.highest {
             self.known.unseen_below = self.known.unseen_below.max(start);
             if let Some(data) = &mut self.data {

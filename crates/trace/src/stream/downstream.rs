@@ -40,6 +40,7 @@ pub(crate) struct Downstream {
     /// What an ACK newly reports: ranges, as their order of passing and their index. Empty between calls.
     arrived: Vec<(u64, usize)>,
     /// Some of these were sent again.
+    #[serde(skip)]
     has_repeats: bool,
     waiting_since: Option<Instant>,
     /// How long data waited behind holes at the receiver.

@@ -18,8 +18,9 @@ pub(super) struct SequenceState {
     pub(super) announced: u64,
     /// Data before this may have been sent before the capture began.
     pub(super) unseen_below: u64,
-    /// Data before this may have been sent before the capture began too, although it was captured: a DSACK of it may be about that.
-    pub(super) sent_before: u64,
+    /// No captured data is acknowledged yet. What passes now may have been sent before the capture began too, so a DSACK may be about
+    /// that.
+    pub(super) is_beginning: bool,
     /// The shortest round trips to the receiver, without those measured by data, and to the sender.
     pub(super) far: Option<Duration>,
     pub(super) near: Option<Duration>,

@@ -85,7 +85,8 @@ pub(crate) struct Stream {
     is_reset: bool,
     /// Events about duplicates that either the network or the capture made, which is not known yet.
     held: Vec<Event>,
-    strays: Strays,
+    /// None as long as there are none.
+    strays: Option<Box<Strays>>,
     /// It has been silent for a long time and has forgotten all it can.
     is_at_rest: bool,
     pub(crate) packets: u64,
@@ -106,7 +107,7 @@ impl Stream {
             is_closing: false,
             is_reset: false,
             held: Vec::new(),
-            strays: Strays::default(),
+            strays: None,
             is_at_rest: false,
             packets: 0,
             last: now,

@@ -20,6 +20,7 @@ const HAS_IP_ID: u8 = 2;
 const IS_STALE: u8 = 4;
 const IS_EARLY: u8 = 8;
 const IS_TOO_BIG: u8 = 16;
+const IS_BEGINNING: u8 = 32;
 
 impl CapturedSegment {
     pub(super) fn new(at: Instant, frame: u64, tsval: Option<u32>, ip_id: Option<u16>) -> CapturedSegment {
@@ -48,6 +49,15 @@ impl CapturedSegment {
     /// A router has dropped it because it was larger than the next link carries.
     pub(super) fn is_too_big(&self) -> bool {
         self.bits & IS_TOO_BIG != 0
+    }
+
+    /// When it passed, no captured data of its direction was acknowledged.
+    pub(super) fn is_beginning(&self) -> bool {
+        self.bits & IS_BEGINNING != 0
+    }
+
+    pub(super) fn note_beginning(&mut self) {
+        self.bits |= IS_BEGINNING;
     }
 
     pub(super) fn note_too_big(&mut self) {

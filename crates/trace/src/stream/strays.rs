@@ -34,14 +34,15 @@ impl Strays {
 
 impl Stream {
     /// Packets that were left out because they are not what comes next.
-    pub(crate) fn strays(&self) -> &Strays {
-        &self.strays
+    pub(crate) fn strays(&self) -> Option<&Strays> {
+        self.strays.as_deref()
     }
 
     /// True if a packet that is not later than the one before has nothing new: the file is not sorted, or contains it twice. If the
     /// clock was set back, packets go on.
     pub(super) fn repeats_past(&mut self, end: usize, packet: &Packet, now: Instant) -> bool {
-        let is_past = self.last.since(now) > DISORDER || self.strays.past_of == Some(self.last);
+        let is_past_of = |strays: &Strays| strays.past_of == Some(self.last);
+        let is_past = self.last.since(now) > DISORDER || self.strays().is_some_and(is_past_of);
         is_past && self.has_nothing_new(end, packet)
     }
 
@@ -51,8 +52,9 @@ impl Stream {
         let is_known = self.directions[end].has_passed(segment)
             && (!segment.flags.has(Flags::ACK) || self.directions[1 - end].has_acknowledged(segment.ack));
         if is_known {
-            self.strays.repeated += 1;
-            self.strays.past_of = Some(self.last);
+            let strays = self.strays.get_or_insert_default();
+            strays.repeated += 1;
+            strays.past_of = Some(self.last);
         }
         is_known
     }
@@ -67,11 +69,11 @@ impl Stream {
         }
         // A firewall that changes the numbers passes packets on at once.
         let begins = now.since(self.last) > SILENCE || flags.has(Flags::SYN) && self.is_closing;
-        if begins && self.strays.foreign == 0 {
+        if begins && self.strays().is_none_or(|strays| strays.foreign == 0) {
             self.begin_again(end, packet, log);
             return false;
         }
-        self.strays.foreign += 1;
+        self.strays.get_or_insert_default().foreign += 1;
         true
     }
 

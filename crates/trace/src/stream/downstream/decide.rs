@@ -77,7 +77,7 @@ impl Downstream {
                 self.missing = self.missing.saturating_add(u32::from(is_due));
                 rule_spurious(range, 0, pieces);
                 if usize::from(range.duplicates) > range.again.len() {
-                    let verdict = if range.start < known.sent_before {
+                    let verdict = if range.first.is_beginning() {
                         Verdict::Unknown(UnknownReason::BeforeCapture)
                     } else if loss > 0.0 {
                         Verdict::Unknown(UnknownReason::CaptureLoss)
