@@ -102,6 +102,7 @@ mod decisions;
 mod lateness;
 mod list;
 mod nanos;
+mod queue;
 mod recovery;
 mod reductions;
 mod repairs;

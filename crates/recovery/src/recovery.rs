@@ -4,7 +4,7 @@ use crate::Nanos;
 use crate::advances::Advances;
 use crate::decisions::{Decisions, Terms};
 use crate::lateness::FROM_1_US;
-use crate::rounds::Rounds;
+use crate::queue::Queue;
 
 /// RFC 9002 §6.1.1: a packet is lost when one this much higher has been acknowledged.
 const PACKET_THRESHOLD: u64 = 3;
@@ -30,9 +30,11 @@ pub struct Rtt {
 #[derive(Clone, Debug)]
 pub struct Recovery {
     decisions: Decisions<FROM_1_US>,
-    rounds: Rounds<4>,
+    queue: Queue,
     advances: Advances,
-    /// One above the largest acknowledged number; zero before the first.
+    /// The smallest acknowledged number.
+    first_acked: u64,
+    /// One above the largest; zero before the first.
     acked_end: u64,
     /// The next number to be sent.
     next: u64,
@@ -56,8 +58,9 @@ impl Recovery {
     pub const fn with_granularity(granularity: Nanos) -> Recovery {
         Recovery {
             decisions: Decisions::new(),
-            rounds: Rounds::new(),
+            queue: Queue::new(),
             advances: Advances::new(),
+            first_acked: u64::MAX,
             acked_end: 0,
             next: 0,
             rtt: Rtt { smoothed: Nanos::ZERO, latest: Nanos::ZERO },
@@ -72,6 +75,7 @@ impl Recovery {
 
     /// An ACK acknowledges `number`, which was outstanding.
     pub fn on_acked(&mut self, now: Nanos, number: u64) {
+        self.first_acked = self.first_acked.min(number);
         let end = number.saturating_add(1);
         if end > self.acked_end {
             self.acked_end = end;
@@ -106,7 +110,7 @@ impl Recovery {
     /// An ACK gave a sample of the round-trip time.
     pub fn on_rtt(&mut self, rtt: Rtt) {
         self.rtt = rtt;
-        self.rounds.on_ack(self.acked_end.checked_sub(1), Some(rtt.latest), self.next);
+        self.queue.on_rtt(self.acked_end.saturating_sub(1), rtt.latest, self.next);
     }
 
     /// When the outstanding packet `number`, which was sent at `sent`, will be lost: at [`Nanos::ZERO`] if it already is,
@@ -129,15 +133,14 @@ impl Recovery {
         (self.rtt.smoothed.max(self.rtt.latest) * 9 / 8).max(self.granularity)
     }
 
-    /// The packet `number` is declared lost: what was in it is retransmitted.
+    /// The packet `number` is declared lost: what was in it is retransmitted. If it was sent before all that are acknowledged,
+    /// the peer may not have had the keys for it, so the window is not reduced (RFC 9002 §7.4).
     pub fn on_lost(&mut self, now: Nanos, number: u64) {
-        if !self.decisions.make_room(number) {
+        if number < self.first_acked || !self.decisions.make_room(number) {
             return;
         }
         let overtaken = self.advances.overtaken(number).unwrap_or(now).min(now);
-        // A queue overflows until the sender responds: the losses of the next round trip have the same cause.
-        let known = if self.rounds.had_queue(number) { overtaken + self.rtt.smoothed } else { overtaken };
-        let event_end = self.advances.next_at(known).unwrap_or(self.next);
+        let event_end = self.advances.next_at(overtaken).unwrap_or(self.next);
         self.decisions.on_retransmitted(now, number, overtaken, event_end);
     }
 
@@ -156,8 +159,9 @@ impl Recovery {
         let decided = self.decisions.decide(now, &terms);
         decision.next = decided.look_again;
         if let Some(cause) = decided.cause {
-            // RFC 9002 §7.3.2: what was sent before the reduction does not cause another.
-            let ends_now = terms.at_once || decided.is_burst;
+            // RFC 9002 §7.3.2: what was sent before the reduction does not cause another. Without a queue, losses are not due to
+            // its overflow: if the reduction comes late, only those that were sent before the loss could be known are one event.
+            let ends_now = terms.at_once || decided.is_burst || self.queue.is_shown();
             let end = if ends_now { self.next } else { cause.event_end() };
             self.decisions.reduce(cause.first, end);
             decision.reduce = Some(cause.first);

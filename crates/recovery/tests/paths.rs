@@ -93,6 +93,13 @@ fn a_burst_of_losses_is_one_event() {
 }
 
 #[test]
+fn the_window_is_not_reduced_for_packets_that_came_before_the_keys() {
+    let (_, outcome) = run(1000, |n| (n >= 5 && n != 500).then_some(RTT));
+    assert_eq!(outcome.lost, [0, 1, 2, 3, 4, 500]);
+    assert_eq!(outcome.reductions, [500]);
+}
+
+#[test]
 fn microseconds_are_learned_too() {
     let mut recovery = Recovery::with_granularity(Nanos::ZERO);
     let rtt = Rtt { smoothed: Nanos::from_micros(10), latest: Nanos::from_micros(10) };

@@ -43,6 +43,14 @@ pub(super) fn poll_transmit(connection: &mut Connection, now: Instant, datagram:
 }
 
 /// The congestion window, and how often a reduction was undone: never.
+#[cfg(not(feature = "seam"))]
 pub(super) fn window(connection: &mut Connection) -> (u64, u64) {
     (connection.congestion_state().window(), 0)
+}
+
+/// The congestion window, and how often a reduction was undone.
+#[cfg(feature = "seam")]
+pub(super) fn window(connection: &mut Connection) -> (u64, u64) {
+    let controller = connection.congestion_state();
+    (controller.window(), controller.undos())
 }

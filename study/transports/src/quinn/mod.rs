@@ -5,6 +5,8 @@ mod cipher;
 #[expect(clippy::duplicate_mod, reason = "quinn and its fork have the same functions with different types")]
 #[path = "../quic/end.rs"]
 mod end;
+#[cfg(feature = "seam")]
+mod undo;
 
 use std::sync::Arc;
 
@@ -22,6 +24,12 @@ pub fn all() -> Vec<Arc<dyn Transport>> {
         transport("quinn-patient", about("no packet threshold, a time threshold of 4 round-trip times"), |opening| {
             let mut config = TransportConfig::default();
             config.packet_threshold(u32::MAX).time_threshold(4.0);
+            end::open(opening, config)
+        }),
+        #[cfg(feature = "seam")]
+        transport("quinn-recovery", about("the loss detector `reknit-recovery`"), |opening| {
+            let mut config = TransportConfig::default();
+            config.packet_threshold(u32::MAX).congestion_controller_factory(Arc::new(undo::UndoingConfig::default()));
             end::open(opening, config)
         }),
     ]
