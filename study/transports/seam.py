@@ -2,13 +2,15 @@
 
     python study/transports/seam.py [FOLDER]    build the simulator with it, in FOLDER or target/quinn-seam
 
-It copies the crate from cargo's registry and makes the edits below, each at a line that must occur exactly once. The text of the
-crate itself is not part of this repository. The edits are the whole seam. At the sender:
+It copies the crate from cargo's registry, makes the edits below, and adds the files of `seam/`. The text of the crate
+itself is not part of this repository: an edit names a line that must occur exactly once. At the sender:
 
-* With a packet threshold of `u32::MAX`, a path has a `Recovery`. It is told of ACKs and lost packets, and says when a packet is lost.
+* With a packet threshold of `u32::MAX`, a path has a `Recovery`. It is told of ACKs and lost packets, and says when a
+  packet is lost.
 * The controller is told which congestion event a reduction belongs to, and which events were spurious.
 * The timer can be that of the probe while packets are missing, because the wait may be longer than it.
-* Packet numbers are encoded in at least two bytes: in one, the receiver cannot tell a packet that 128 others have overtaken.
+* Packet numbers are encoded in at least two bytes: in one, the receiver cannot tell a packet that 128 others have
+  overtaken.
 
 At the receiver, what limits how late a packet may be:
 
@@ -63,8 +65,16 @@ SENDER = [
 """,
     ),
     # A path has a detector.
-    Edit("connection/paths.rs", "pub(super) in_flight: InFlight,", "after", "pub(super) recovery: super::recovery::Seam,"),
-    Edit("connection/paths.rs", "in_flight: InFlight::new(),", "after", "recovery: super::recovery::Seam::new(now),", "each"),
+    Edit(
+        "connection/paths.rs", "pub(super) in_flight: InFlight,", "after", "pub(super) recovery: super::recovery::Seam,"
+    ),
+    Edit(
+        "connection/paths.rs",
+        "in_flight: InFlight::new(),",
+        "after",
+        "recovery: super::recovery::Seam::new(now),",
+        "each",
+    ),
     Edit("connection/mod.rs", "mod mtud;", "before", "mod recovery;"),
     # ACKs.
     Edit(
@@ -152,7 +162,8 @@ SENDER = [
         "connection/packet_builder.rs",
         "let number = PacketNumber::new(exact_number, space.largest_acked_packet.unwrap_or(0));",
         "replace",
-        "let number = PacketNumber::new(exact_number, space.largest_acked_packet.unwrap_or(0).saturating_sub(1 << 14));",
+        """let acked = space.largest_acked_packet.unwrap_or(0).saturating_sub(1 << 14);
+        let number = PacketNumber::new(exact_number, acked);""",
     ),
     Edit(
         "connection/mod.rs",
@@ -178,127 +189,26 @@ SENDER = [
 ]
 
 RECEIVER = [
-    Edit("connection/spaces.rs", "pub(super) struct Dedup {", "replace", "pub(super) use super::numbers::Dedup;\n#[cfg(any())]\npub(super) struct Narrow {"),
+    Edit(
+        "connection/spaces.rs",
+        "pub(super) struct Dedup {",
+        "replace",
+        "pub(super) use super::numbers::Dedup;\n#[cfg(any())]\npub(super) struct Narrow {",
+    ),
     Edit("connection/spaces.rs", "impl Dedup {", "replace", "#[cfg(any())]\nimpl Narrow {"),
     Edit("connection/spaces.rs", "const MAX_ACK_BLOCKS: usize = 64;", "replace", "const MAX_ACK_BLOCKS: usize = 256;"),
     Edit("connection/mod.rs", "mod mtud;", "before", "mod numbers;"),
-    Edit("connection/assembler.rs", "const MAX_CHUNKS: usize = 1024;", "replace", "const MAX_CHUNKS: usize = 32 * 1024;"),
+    Edit(
+        "connection/assembler.rs", "const MAX_CHUNKS: usize = 1024;", "replace", "const MAX_CHUNKS: usize = 32 * 1024;"
+    ),
 ]
-
-SEAM = '''//! The loss detector of a path.
-
-use std::ops::RangeInclusive;
-
-use reknit_recovery::{Decision, Nanos, Recovery, Rtt};
-
-use crate::{Duration, Instant};
-
-/// The detector, with times as quinn has them.
-pub(super) struct Seam {
-    recovery: Recovery,
-    epoch: Instant,
-}
-
-impl Seam {
-    pub(super) fn new(now: Instant) -> Self {
-        // Some packets may have been sent before the path was known.
-        let epoch = now.checked_sub(Duration::from_secs(60)).unwrap_or(now);
-        Self { recovery: Recovery::new(), epoch }
-    }
-
-    fn nanos(&self, at: Instant) -> Nanos {
-        at.saturating_duration_since(self.epoch).into()
-    }
-
-    /// None if it never comes.
-    pub(super) fn time(&self, at: Nanos) -> Option<Instant> {
-        (at < Nanos::NEVER).then(|| self.epoch + Duration::from(at))
-    }
-
-    pub(super) fn on_acked_range(&mut self, now: Instant, range: RangeInclusive<u64>) {
-        self.recovery.on_acked_range(self.nanos(now), *range.start(), *range.end());
-    }
-
-    pub(super) fn on_acked(&mut self, now: Instant, number: u64) {
-        self.recovery.on_acked(self.nanos(now), number);
-    }
-
-    pub(super) fn on_rtt(&mut self, smoothed: Duration, latest: Duration, next: u64) {
-        self.recovery.on_sent(next.saturating_sub(1));
-        self.recovery.on_rtt(Rtt { smoothed: smoothed.into(), latest: latest.into() });
-    }
-
-    pub(super) fn loss_time(&self, number: u64, sent: Instant) -> Option<Instant> {
-        self.time(self.recovery.loss_time(number, self.nanos(sent)))
-    }
-
-    pub(super) fn on_lost(&mut self, now: Instant, number: u64) {
-        self.recovery.on_lost(self.nanos(now), number);
-    }
-
-    pub(super) fn decide(&mut self, now: Instant) -> Decision {
-        self.recovery.decide(self.nanos(now))
-    }
-}
-'''
-
-NUMBERS = '''//! Which packets have been received, among the last 4096.
-
-/// Numbers of packets.
-pub(super) struct Dedup {
-    /// One bit for each number, in a ring.
-    window: Vec<u64>,
-    /// One above the highest.
-    next: u64,
-}
-
-const SIZE: u64 = 4096;
-
-impl Dedup {
-    pub(super) fn new() -> Self {
-        Self { window: vec![0; (SIZE / 64) as usize], next: 0 }
-    }
-
-    fn bit(number: u64) -> (usize, u64) {
-        ((number % SIZE / 64) as usize, 1 << (number % 64))
-    }
-
-    fn has(&self, number: u64) -> bool {
-        let (word, bit) = Self::bit(number);
-        self.window[word] & bit != 0
-    }
-
-    /// Whether the packet might be a duplicate.
-    pub(super) fn insert(&mut self, number: u64) -> bool {
-        if number + SIZE < self.next {
-            return true;
-        }
-        for skipped in self.next.max((number + 1).saturating_sub(SIZE))..=number {
-            let (word, bit) = Self::bit(skipped);
-            self.window[word] &= !bit;
-        }
-        self.next = self.next.max(number + 1);
-        let is_duplicate = self.has(number);
-        let (word, bit) = Self::bit(number);
-        self.window[word] |= bit;
-        is_duplicate
-    }
-
-    pub(super) fn smallest_missing_in_interval(&self, low: u64, high: u64) -> Option<u64> {
-        (low.max(self.next.saturating_sub(SIZE)) + 1..high).find(|number| !self.has(*number))
-    }
-
-    pub(super) fn missing_in_interval(&self, low: u64, high: u64) -> bool {
-        self.smallest_missing_in_interval(low, high).is_some()
-    }
-}
-'''
 
 
 def published() -> Path:
     """Return the folder of the crate as cargo has downloaded it."""
-    command = ["cargo", "metadata", "--format-version", "1", "--manifest-path", str(ROOT / "study/transports/Cargo.toml")]
-    packages = json.loads(subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout)["packages"]
+    command = ["cargo", "metadata", "--format-version", "1"]
+    found = subprocess.run(command, cwd=ROOT / "study/transports", check=True, stdout=subprocess.PIPE, text=True).stdout
+    packages = json.loads(found)["packages"]
     found = [package for package in packages if (package["name"], package["version"]) == ("quinn-proto", VERSION)]
     return Path(found[0]["manifest_path"]).parent
 
@@ -313,8 +223,8 @@ def changed(text: str, edit: Edit) -> str:
     if not places or (edit.occurrence == "only" and len(places) > 1):
         sys.exit(f"{edit.file}: `{edit.line}` occurs {len(places)} times; the edits are for quinn-proto {VERSION}")
     for i in reversed(places):
-        before, after = {"before": (edit.text + "\n", ""), "after": ("", "\n" + edit.text), "replace": ("", "")}[edit.how]
-        lines[i] = before + (edit.text if edit.how == "replace" else lines[i]) + after
+        kept = [] if edit.how == "replace" else [lines[i]]
+        lines[i : i + 1] = [*kept, edit.text] if edit.how == "after" else [edit.text, *kept]
     return "\n".join(lines)
 
 
@@ -326,10 +236,11 @@ def make(folder: Path) -> Path:
     for edit in SENDER + RECEIVER:
         file = crate / "src" / edit.file
         file.write_text(changed(file.read_text(), edit))
-    (crate / "src/connection/recovery.rs").write_text(SEAM)
-    (crate / "src/connection/numbers.rs").write_text(NUMBERS)
+    for file in (ROOT / "study/transports/seam").iterdir():
+        shutil.copy(file, crate / "src/connection")
     manifest = crate / "Cargo.toml"
-    manifest.write_text(manifest.read_text() + f'\n[dependencies.reknit-recovery]\npath = "{ROOT / "crates/recovery"}"\n')
+    dependency = f'\n[dependencies.reknit-recovery]\npath = "{ROOT}/crates/recovery"\n'
+    manifest.write_text(manifest.read_text() + dependency)
     return crate
 
 

@@ -26,6 +26,17 @@ pub struct Undoing {
 }
 
 impl Undoing {
+    /// With this controller.
+    pub fn new(inner: Box<dyn Controller>) -> Undoing {
+        Undoing { inner, open: Vec::new(), undos: 0 }
+    }
+
+    /// The same again.
+    pub fn copy(&self) -> Undoing {
+        let copy = |one: &Reduction| Reduction { event: one.event, at: one.at, before: one.before.clone_box() };
+        Undoing { inner: self.inner.clone_box(), open: self.open.iter().map(copy).collect(), undos: self.undos }
+    }
+
     /// Reduces the window for `event`.
     pub fn reduce(&mut self, now: Instant, event: u64) {
         if self.open.len() == MAX_OPEN {
@@ -47,7 +58,6 @@ impl Undoing {
         self.inner = inner;
         self.undos += 1;
     }
-
 }
 
 impl Controller for Undoing {
@@ -67,14 +77,17 @@ impl Controller for Undoing {
         self.inner.on_congestion_event(now, sent, is_persistent, lost);
     }
 
+    #[cfg(feature = "seam")]
     fn on_reduction(&mut self, now: Instant, event: u64) {
         self.reduce(now, event);
     }
 
+    #[cfg(feature = "seam")]
     fn on_spurious(&mut self, _now: Instant, event: u64) {
         self.undo(event);
     }
 
+    #[cfg(feature = "seam")]
     fn undos(&self) -> u64 {
         self.undos
     }
@@ -92,8 +105,7 @@ impl Controller for Undoing {
     }
 
     fn clone_box(&self) -> Box<dyn Controller> {
-        let open = self.open.iter().map(|one| Reduction { before: one.before.clone_box(), ..*one }).collect();
-        Box::new(Undoing { inner: self.inner.clone_box(), open, undos: self.undos })
+        Box::new(self.copy())
     }
 
     fn initial_window(&self) -> u64 {
@@ -105,7 +117,8 @@ impl Controller for Undoing {
     }
 }
 
-/// Makes them.
+/// Makes them, from quinn's CUBIC.
+#[cfg_attr(not(feature = "seam"), expect(dead_code, reason = "the published crate undoes nothing"))]
 #[derive(Default)]
 pub struct UndoingConfig {
     inner: Arc<CubicConfig>,
@@ -113,6 +126,6 @@ pub struct UndoingConfig {
 
 impl ControllerFactory for UndoingConfig {
     fn build(self: Arc<Self>, now: Instant, mtu: u16) -> Box<dyn Controller> {
-        Box::new(Undoing { inner: Arc::clone(&self.inner).build(now, mtu), open: Vec::new(), undos: 0 })
+        Box::new(Undoing::new(Arc::clone(&self.inner).build(now, mtu)))
     }
 }
