@@ -56,6 +56,12 @@ def test_experiments_are_known() -> None:
         assert not paper.pending & set(paper.experiments), f"{paper.name}: both pending and written"
 
 
+@pytest.mark.parametrize("claim", CLAIMS, ids=lambda claim: claim.id)
+def test_a_claim_is_beside_the_experiments_that_it_uses(claim: _claims.Claim) -> None:
+    """It lists each experiment that its expressions look up: the report shows it there."""
+    assert claim.named <= set(claim.experiments)
+
+
 def test_checks_are_known() -> None:
     """Each exists, or its paper lists it as pending; each belongs to an experiment."""
     for paper in papers().values():

@@ -37,9 +37,14 @@ def written(folder: Path, lab: Lab, verdicts: list[Verdict], reduced: list[Verdi
 def test_a_missed_number_has_its_values_and_its_reason(tmp_path: Path) -> None:
     """The table shows what would give it; the section says what that means, and why it is missed."""
     text = written(tmp_path, Lab(papers().values(), dry=True), [MISSED, BEYOND, FAILED], [])
-    assert f"| [yang-5.1-1](#yang-51-1) | {BY_ID['yang-5.1-1'].published} | 0.250 | `rare` (0.500) |" in text
+    assert (
+        f"| [yang-5.1-1](#yang-51-1) | {BY_ID['yang-5.1-1'].published} | 0.250 | `rare`, against the paper (0.500) |"
+        in text
+    )
     assert "| 1.75 | nothing: out of reach |" in text
-    assert "* **Would be met with** `rare`, one of 250 packets takes the path with the longer delay" in text
+    assert (
+        "* **Would be met with** `rare`, against the paper: one of 250 packets takes the path with the longer" in text
+    )
     first, *more = BY_ID["yang-5.1-1"].reasons
     assert f"* **Why:** {first}" in text
     assert all(part in text.partition("<details>")[2] for part in more)

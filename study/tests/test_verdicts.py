@@ -7,7 +7,7 @@ from itertools import pairwise
 import polars as pl
 import pytest
 
-from reknit_study.papers import _claims, _scores, _stability, papers
+from reknit_study.papers import _claims, _scores, _stability, experiments, papers
 from reknit_study.papers._claims import Claim, Verdict, judge
 from reknit_study.papers._frame import DEFAULT, FULL, Paper, Result, Tier
 from reknit_study.papers._lab import Lab
@@ -117,6 +117,48 @@ def test_missed_numbers_are_counted_by_their_reason() -> None:
     )
     assert "are missed or undecided, 1 would be met with an interpretation" in _scores.interpreted([read])
     assert "under one interpretation" in _scores.interpreted([missed], were_run=False)
+
+
+def test_numbers_met_only_against_the_paper_are_counted_apart() -> None:
+    """An interpretation that contradicts the paper excuses nothing; another one that fills a gap may."""
+    strict = 'm("Y5.1","dsack_r","50%","y") >= 2'
+    missed = replace(verdict(replace(CLAIM, strict='m("Y","dsack_r","all","y") >= 2'), STEADY), claim=yang(strict))
+    rare, both = (
+        replace(missed, numbers={"rare": True, "tick": False}),
+        replace(missed, numbers={"rare": True, "tick": True}),
+    )
+    assert [_scores.contradicts(missed.claim, name) for name in ("rare", "tick")] == [True, False]
+    assert _scores.interpreted([rare, both, missed]) == (
+        "Of the 3 published numbers that are missed or undecided, 1 would be met with an interpretation (an assumption "
+        "that the paper does not state), 1 only with one that contradicts what the paper states and 1 is unexplained."
+    )
+    # Another paper may have an interpretation of the same name, which contradicts nothing.
+    assert _scores.contradicts(missed.claim, "in-order")
+    assert not _scores.contradicts(
+        replace(CLAIM, gate='m("R14","sack","0","y") > 1', effect=None, measure=()), "in-order"
+    )
+
+
+def yang(strict: str) -> Claim:
+    """Make a claim about an experiment of Yang's thesis."""
+    return replace(CLAIM, gate=strict, strict=strict, effect=None, measure=())
+
+
+def test_interpretations_against_a_paper_are_known() -> None:
+    """Those of each paper that contradict what it states; all others fill a gap."""
+    found = {
+        (experiment.paper, name)
+        for experiment in experiments().values()
+        for name in experiment.readings
+        if experiment.contradicts(name)
+    }
+    yang = {"rare", "one-way", "one-way-rarer", "in-order", "alternate"}
+    rr_tcp = {"unrestored", "fewer-losses", "short-queue", "more-bursts"}
+    assert found == {
+        *(("yang", name) for name in yang),
+        *(("rr-tcp", name) for name in rr_tcp),
+        ("survey", "rr-tcp-avg"),
+    }
 
 
 def test_more_seeds_for_what_depends_on_them() -> None:

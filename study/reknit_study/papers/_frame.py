@@ -20,6 +20,8 @@ Point = float | str
 Kind = Literal["sweep", "trace", "unit"]
 ENOUGH_SEEDS = 20
 """An outcome that depends on the choice of seeds gets at least as many before it is called undecided."""
+AGAINST = "against the paper: "
+"""The description of an interpretation that contradicts what the paper states begins like this."""
 FIXED: Mapping[str, str] = {"phases": "fixed"}
 """Part of every scenario here: the papers' runs start at time zero, and scripts specify times and packets."""
 
@@ -167,7 +169,8 @@ class Experiment:
         Number of seeds if an outcome depends on the choice of seeds.
     readings : mapping of str to str
         Other interpretations, where the paper leaves open what decides the outcome, with a description of each. The
-        function gets the current one from ``lab.reading``; None is the default.
+        function gets the current one from ``lab.reading``; None is the default. The description of one that
+        contradicts what the paper states begins with `AGAINST`.
     arguments : mapping
         Further arguments of the function.
     """
@@ -185,6 +188,10 @@ class Experiment:
     readings: Mapping[str, str]
     arguments: Mapping[str, Any]
     body: Body | None
+
+    def contradicts(self, reading: str) -> bool:
+        """Return whether an interpretation contradicts what the paper states, instead of filling a gap."""
+        return self.readings.get(reading, "").startswith(AGAINST)
 
     def __call__(self, lab: Lab) -> Result:
         """Run the function."""
@@ -210,15 +217,24 @@ class Paper:
         The name on the command line.
     title, source : str
         Title of the paper; authors, publisher and year.
+    gives_durations : bool
+        Whether it says how long its runs took; if not, ours are planned.
     pending, pending_units : iterable of str
         Experiments and checks that are not written yet.
     """
 
     def __init__(
-        self, name: str, title: str, source: str, *, pending: Iterable[str] = (), pending_units: Iterable[str] = ()
+        self,
+        name: str,
+        title: str,
+        source: str,
+        *,
+        gives_durations: bool = True,
+        pending: Iterable[str] = (),
+        pending_units: Iterable[str] = (),
     ) -> None:
         """Start without experiments."""
-        self.name, self.title, self.source = name, title, source
+        self.name, self.title, self.source, self.gives_durations = name, title, source, gives_durations
         self.pending, self.pending_units = frozenset(pending), frozenset(pending_units)
         self.experiments: dict[str, Experiment] = {}
         self.units: dict[str, Unit] = {}

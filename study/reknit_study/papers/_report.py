@@ -80,6 +80,7 @@ def write(
     )
     environment.lstrip_blocks = True
     environment.filters.update(measured=measured, interval=_interval, percent=percent, number=number, heat=heat)
+    environment.globals["contradicts"] = _scores.contradicts
     environment.globals["condition"] = lambda claim: pictures.add_table(_condition(claim))
     text = environment.get_template("report.html.j2").render(
         tier=lab.base,
@@ -161,7 +162,8 @@ def ran(lab: Lab, results: Iterable[str]) -> str:
     """Say how many experiments ran as published."""
     ids = [id for id in results if "@" not in id]
     whole = sum(map(lab.is_whole, ids))
-    return f"{whole} of {len(ids)} experiments ran with the papers' durations, seeds and points."
+    published = "the papers' durations, seeds and points, or ours where a paper gives none"
+    return f"{whole} of {len(ids)} experiments ran with {published}."
 
 
 def more_seeds(lab: Lab) -> str:

@@ -6,7 +6,8 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from reknit_study.papers._claims import JUDGED, Verdict
+from reknit_study.papers import experiments
+from reknit_study.papers._claims import JUDGED, Claim, Verdict
 
 
 @dataclass
@@ -65,6 +66,12 @@ def scores(verdicts: Iterable[Verdict]) -> Scores:
     return found
 
 
+def contradicts(claim: Claim, reading: str) -> bool:
+    """Return whether an interpretation contradicts what the claim's paper states about its experiments."""
+    there = experiments()
+    return any(there[id].contradicts(reading) for id in claim.named if id in there)
+
+
 def interpreted(verdicts: Iterable[Verdict], *, were_run: bool = True) -> str:
     """Say why published numbers are not met: another interpretation of the paper would meet them, or none can."""
     other = [verdict for verdict in verdicts if verdict.number in ("missed", "undecided")]
@@ -72,18 +79,25 @@ def interpreted(verdicts: Iterable[Verdict], *, were_run: bool = True) -> str:
         return "No published number is missed or undecided."
     if not were_run:
         return f"The {len(other)} that are missed or undecided were run under one interpretation of the papers only."
-    read = [verdict for verdict in other if any(verdict.numbers.values())]
-    rest = [verdict for verdict in other if verdict not in read]
+    read = [verdict for verdict in other if _is_met_by(verdict, contradicting=False)]
+    against = [verdict for verdict in other if verdict not in read and _is_met_by(verdict, contradicting=True)]
+    rest = [verdict for verdict in other if verdict not in (*read, *against)]
     beyond = sum(verdict.claim.out_of_reach for verdict in rest)
     mostly = sum(not verdict.claim.out_of_reach and (verdict.number_share or 0) >= 0.5 for verdict in rest)
     told = [
         f"{len(read)} would be met with an interpretation (an assumption that the paper does not state)",
+        *([f"{len(against)} only with one that contradicts what the paper states"] if against else []),
         *([f"{_are(mostly)} met in most resamples of the seeds"] if mostly else []),
         *([f"{beyond} cannot be met by any value of what the papers leave open"] if beyond else []),
         *([f"{_are(left)} unexplained"] if (left := len(rest) - beyond - mostly) else []),
     ]
     listed = ", ".join(told[:-1]) + " and " * (len(told) > 1) + told[-1]
     return f"Of the {len(other)} published numbers that are missed or undecided, {listed}."
+
+
+def _is_met_by(verdict: Verdict, *, contradicting: bool) -> bool:
+    """Return whether an interpretation that does, or does not, contradict the paper meets the published number."""
+    return any(met and contradicts(verdict.claim, name) == contradicting for name, met in verdict.numbers.items())
 
 
 def _are(count: int) -> str:

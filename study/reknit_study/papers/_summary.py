@@ -125,7 +125,7 @@ def _ran(lab: Lab, results: Mapping[str, Result]) -> str:
         groups: dict[str, list[str]] = {}
         for id in (id for id in results if id in paper.experiments):
             if lab.is_whole(id):
-                how = "as published"
+                how = "as published" if paper.gives_durations else "as planned; the paper does not give durations"
             else:
                 how = "; ".join(_report.extents(lab, id)) or "figures of the same runs"
             groups.setdefault(how, []).append(id)
@@ -295,8 +295,9 @@ def _missed(lab: Lab, verdicts: Sequence[Verdict]) -> list[str]:
     return [
         "## Published numbers that are missed",
         "The last column names *interpretations*: other values of something that the paper leaves open. The paper does "
-        "not state these values, so a number that is met with one of them only counts as missed. The values in "
-        "brackets are measured with it.",
+        "not state these values, so a number that is met with one of them only counts as missed. An interpretation "
+        "*against the paper* contradicts what the paper states: it shows what the number depends on, and excuses "
+        "nothing. The values in brackets are measured with it.",
         _markdown(rows),
         *_details(lab, verdicts),
     ]
@@ -304,8 +305,15 @@ def _missed(lab: Lab, verdicts: Sequence[Verdict]) -> list[str]:
 
 def _would_be_met(verdict: Verdict) -> str:
     if verdict.met_by:
-        return "; ".join(f"`{reading}` ({_values(found)})" for reading, found in verdict.met_by.items())
+        return "; ".join(
+            f"`{reading}`{_against(verdict.claim, reading)} ({_values(found)})"
+            for reading, found in verdict.met_by.items()
+        )
     return "nothing: out of reach" if verdict.claim.out_of_reach else ""
+
+
+def _against(claim: Claim, reading: str) -> str:
+    return ", against the paper" if _scores.contradicts(claim, reading) else ""
 
 
 def _details(lab: Lab, verdicts: Sequence[Verdict]) -> list[str]:

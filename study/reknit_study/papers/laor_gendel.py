@@ -1,4 +1,7 @@
-"""Laor and Gendel (IEEE Network 2002): packets displaced on a backbone link."""
+"""Laor and Gendel (IEEE Network 2002): packets displaced on a backbone link.
+
+The paper lists delays of 0, 15, 35 and 70 ms; where its text has "15 and 30 ms" we read 35.
+"""
 
 from __future__ import annotations
 
@@ -9,12 +12,14 @@ import polars as pl
 
 from reknit_study.papers._figures import Bars, Lines
 from reknit_study.papers._frame import QUICK, Paper, Point, Result
-from reknit_study.papers._lab import Curves, Lab
+from reknit_study.papers._lab import Lab
+from reknit_study.papers._labels import Variant, changed, variant
 
 paper = Paper(
     "laor-gendel",
     "The Effect of Packet Reordering in a Backbone Link on Application Throughput",
     "Laor, Gendel: IEEE Network, 2002",
+    gives_durations=False,
 )
 
 SHARES: list[Point] = [0, 0.0001, 0.0002, 0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.08, 0.10, 0.15, 0.20]
@@ -25,24 +30,35 @@ MEASURED_S, WARM_UP_S = 60, 10
 INHERENT_MS = 0.3
 """The delay of each way that is not added: the paper says that the round trip is less than 1 ms without added delay."""
 READINGS = {
-    "periodic": "the paper's instrument: N packets pass and the next one is displaced, again and again, instead of "
-    "random packets",
-    "smaller-window": "the window is 48 instead of 64 KiB (33 segments); the paper does not give it",
+    "periodic": "N packets pass and the next one is displaced, again and again, as the paper's instrument may do, "
+    "instead of random packets; 1/x is rounded to whole packets",
+    "window-48": "the window is 48 instead of 64 KiB (33 segments); the paper does not give it",
+    "short-release": "a displaced packet that is not passed by enough others leaves after 100 ms instead of 1 s",
 }
-SMALL_WINDOW = {"small-window": "the window is 32 instead of 64 KiB (22 segments); the paper does not give it"}
-WINDOWS = {"smaller-window": 33, "small-window": 22}
+WINDOW_32 = {"window-32": "the window is 32 instead of 64 KiB (22 segments); the paper does not give it"}
+WINDOWS = {"window-48": 33, "window-32": 22}
 """The window by interpretation, segments; 44 by default."""
 LONGEST_RTT = {
     "longest-rtt": "without added delay the round trip is 0.9 instead of 0.6 ms; the paper says less than 1 ms"
 }
 SETUP = (
-    "{what}, with 100 Mbit/s to each client, 0.3 + {delay} ms of delay each way, a window of 64 KiB (44 segments), "
-    "delayed ACKs and no congestion loss. A fraction x of the packets on the backbone, chosen at random, is displaced "
-    "by {shift}. 60 s are measured, after 10 s of warm-up."
+    "{what}, with 100 Mbit/s to each client, {delay} ms of delay each way and 0.3 ms more [assumed], a window of 64 "
+    "KiB (44 segments) [assumed], delayed ACKs [assumed] and no congestion loss. A fraction x of the data packets on "
+    "the backbone is displaced by {shift}; ACKs stay in order [assumed: the paper reorders data, ACKs or both]. "
+    "Packets are chosen at random with mean x [assumed: the paper's instrument displaces one packet at a time, perhaps "
+    "periodically, which locks to delayed ACKs: see the interpretation periodic]; a packet that is not passed by "
+    "enough others leaves after 1 s [assumed]. Reno, as on most systems of 1999 [assumed], without limited transmit, "
+    "with an initial window of two segments, a minimum RTO of 1 s and an initial RTO of 3 s [assumed]. 60 s are "
+    "measured, after 10 s of warm-up [assumed]."
 )
-
+ONE_FLOW = "A long flow that never ends [assumed: in the paper files of 400 MB, each closed by a reset]"
+ONE_CLIENT = (
+    "16 sessions (2 long, 2 of 100 kB, 12 HTTP) [assumed], whose connections end with a FIN [assumed: in the paper "
+    "files end with a reset]"
+)
 FOUR_CLIENTS = (
-    "64 sessions (8 long, 8 of 100 kB, 48 HTTP), each connection to one of four clients, chosen by its hash [assumed]"
+    "64 sessions (8 long, 8 of 100 kB, 48 HTTP) [assumed], each connection to one of four clients, chosen by its hash "
+    "[assumed]"
 )
 
 TCP: Mapping[str, object] = {
@@ -55,6 +71,9 @@ TCP: Mapping[str, object] = {
     "min_rto": "1 s",
     "rto_tick": "10 ms",
 }
+OLDER_THAN_LIMITED_TRANSMIT = ("reno", "newreno", "sack", "reno_t2", "dsack_r")
+"""The senders that the paper's systems had or that it recommends: RFC 3042 is younger than its Solaris 2.6, Linux 2.2.6
+and NT4."""
 MIX = [
     {"share": 0.125, "name": "long", "kind": "files", "size": "400 MB"},
     {"share": 0.125, "name": "short", "kind": "files", "size": "100 kB"},
@@ -77,6 +96,8 @@ def backbone(
     chosen: dict[str, object] = {"probability": share}
     if lab.reading == "periodic" and share > 0:
         chosen = {"every": max(round(1 / share), shift + 1)}
+    if lab.reading == "short-release":
+        chosen["release"] = "100 ms"
     link = {"rate": "100 Mbit/s", "queue": "10000 packets"}
     # Connections are divided among the clients by their hash.
     each = {"kind": "multipath", "choice": "per-flow", "paths": [link] * clients}
@@ -96,6 +117,17 @@ def backbone(
         "tcp": {**TCP, **window},
     }
     return {"path": path, "warm_up": f"{WARM_UP_S} s" if whole else lab.scaled(WARM_UP_S)}
+
+
+def senders(*labels: str) -> dict[str, Variant]:
+    """Describe the senders without limited transmit, except RR-TCP, which extends it."""
+    off = {"limited_transmit": {"algorithm": "off"}}
+    return {
+        label: changed(label, f"{label.replace('_', '-')}-1999", **off)
+        if label in OLDER_THAN_LIMITED_TRANSMIT
+        else variant(label)
+        for label in labels
+    }
 
 
 def mix(sessions: int) -> list[dict[str, object]]:
@@ -131,7 +163,7 @@ def _share_of_throughput(*labels: str) -> Lines:
     figure="Fig. 2",
     title="A long flow, delay below 1 ms, packets displaced by three",
     reports="Throughput declines slowly up to 0.5-1 %, then falls from 85 % to 10 %, and is flat from 8 % on.",
-    setup=SETUP.format(what="A long flow", delay=0, shift="three positions"),
+    setup=SETUP.format(what=ONE_FLOW, delay=0, shift="three positions"),
     packets=24e6,
     readings={**READINGS, **LONGEST_RTT},
     delay_ms=0,
@@ -142,7 +174,7 @@ def _share_of_throughput(*labels: str) -> Lines:
     figure="Fig. 2",
     title="A long flow, 15 ms, packets displaced by three",
     reports="Throughput declines slowly up to 0.1-0.2 %, then falls from 85 % to 10 %, and is flat from 8 % on.",
-    setup=SETUP.format(what="A long flow", delay=15, shift="three positions"),
+    setup=SETUP.format(what=ONE_FLOW, delay=15, shift="three positions"),
     packets=3e6,
     readings=READINGS,
     delay_ms=15,
@@ -153,8 +185,9 @@ def _share_of_throughput(*labels: str) -> Lines:
     figure="Fig. 2",
     title="A long flow, 35 ms, packets displaced by three",
     reports="Throughput declines slowly up to 0.1-0.2 %, then falls from 85 % to 10 %, and is flat from 8 % on.",
-    setup=SETUP.format(what="A long flow", delay=35, shift="three positions")
-    + " Senders that the paper recommends are shown, too.",
+    setup=SETUP.format(what=ONE_FLOW, delay=35, shift="three positions")
+    + " SACK and DSACK senders, which the paper recommends, and NewReno are shown, too; RR-TCP (dsack_taes) is one of "
+    "them, and keeps its own limited transmit.",
     packets=8.7e6,
     quick=True,
     readings=READINGS,
@@ -167,7 +200,7 @@ def long_flow(lab: Lab, delay_ms: float, curves: list[str]) -> Result:
     found = lab.sweep(
         lambda share: backbone(lab, share, delay_ms, whole=thorough),
         SHARES,
-        curves,
+        senders(*curves),
         duration_s=MEASURED_S + WARM_UP_S,
         keep=[0, 0.01, 0.02, 0.08, 0.20],
         whole=thorough,
@@ -182,7 +215,7 @@ def long_flow(lab: Lab, delay_ms: float, curves: list[str]) -> Result:
     figure="Summary",
     title="A long flow, 35 ms, packets displaced by two",
     reports="Displacement by three positions matters, by two it does not.",
-    setup=SETUP.format(what="A long flow", delay=35, shift="two positions"),
+    setup=SETUP.format(what=ONE_FLOW, delay=35, shift="two positions"),
     packets=3e6,
     readings=READINGS,
 )
@@ -192,7 +225,7 @@ def long_flow_shifted_by_two(lab: Lab) -> Result:
     found = lab.sweep(
         lambda share: backbone(lab, share, 35, shift=2, whole=whole),
         SHARES,
-        ["reno"],
+        senders("reno"),
         duration_s=MEASURED_S + WARM_UP_S,
         keep=[0.001, 0.01, 0.05],
         whole=whole,
@@ -220,7 +253,7 @@ def loss_and_reordering(lab: Lab) -> Result:
     found = lab.sweep(
         scenario,
         list(shares),
-        ["reno"],
+        senders("reno"),
         duration_s=MEASURED_S + WARM_UP_S,
         keep=list(shares),
         whole=whole,
@@ -235,7 +268,7 @@ def _mixed(
     delay_ms: float,
     shift: int,
     clients: int,
-    curves: Curves,
+    curves: Sequence[str],
     points: list[Point] = SHARES,
     keep: tuple[Point, ...] = (0, 0.001, 0.01, 0.02, 0.05, 0.08, 0.20),
     before: Sequence[Mapping[str, object]] = (),
@@ -253,7 +286,7 @@ def _mixed(
     found = lab.sweep(
         scenario,
         points,
-        curves,
+        senders(*curves),
         duration_s=MEASURED_S + WARM_UP_S,
         keep=keep,
         whole=whole,
@@ -267,10 +300,11 @@ def _mixed(
     figure="Fig. 3",
     title="The mix, one client, 35 ms, packets displaced by three",
     reports="Three regions, as with the single flow; the curve levels off near half of the throughput.",
-    setup=SETUP.format(what="16 sessions (2 long, 2 of 100 kB, 12 HTTP)", delay=35, shift="three positions"),
+    setup=SETUP.format(what=ONE_CLIENT, delay=35, shift="three positions")
+    + " The paper does not give the delay of Fig. 3; 35 ms is our choice [assumed].",
     packets=14e6,
     quick=True,
-    readings={"smaller-window": READINGS["smaller-window"]},
+    readings={"window-48": READINGS["window-48"]},
     delay_ms=35,
 )
 @paper.experiment(
@@ -278,7 +312,7 @@ def _mixed(
     figure="Results",
     title="The mix, one client, 15 ms, packets displaced by three",
     reports="Throughput degrades less than at 70 ms.",
-    setup=SETUP.format(what="16 sessions (2 long, 2 of 100 kB, 12 HTTP)", delay=15, shift="three positions"),
+    setup=SETUP.format(what=ONE_CLIENT, delay=15, shift="three positions"),
     packets=32e6,
     delay_ms=15,
 )
@@ -287,7 +321,7 @@ def _mixed(
     figure="Results",
     title="The mix, one client, 70 ms, packets displaced by three",
     reports="Throughput degrades faster than at lower delays.",
-    setup=SETUP.format(what="16 sessions (2 long, 2 of 100 kB, 12 HTTP)", delay=70, shift="three positions"),
+    setup=SETUP.format(what=ONE_CLIENT, delay=70, shift="three positions"),
     packets=7e6,
     delay_ms=70,
 )
@@ -304,7 +338,7 @@ def one_client(lab: Lab, delay_ms: float) -> Result:
     reports="The slope is gentler than with one client; the curve is like that of 35 ms.",
     setup=SETUP.format(what=FOUR_CLIENTS, delay=15, shift="three positions"),
     packets=85e6,
-    readings=SMALL_WINDOW,
+    readings=WINDOW_32,
     delay_ms=15,
 )
 @paper.experiment(
@@ -314,7 +348,7 @@ def one_client(lab: Lab, delay_ms: float) -> Result:
     reports="The slope is gentler than with one client; the curve is like that of 15 ms.",
     setup=SETUP.format(what=FOUR_CLIENTS, delay=35, shift="three positions"),
     packets=37e6,
-    readings=SMALL_WINDOW,
+    readings=WINDOW_32,
     delay_ms=35,
 )
 def four_clients(lab: Lab, delay_ms: float) -> Result:
@@ -396,13 +430,12 @@ def interleaved(lab: Lab) -> Result:
     return found.drawn(_share_of_throughput("reno"))
 
 
-for _shift, _positions, _figure, _curves, _reports in (
-    (1, "one position", "Fig. 7", ["reno"], "Throughput does not drop; there is a slight loss above 20 %."),
+for _shift, _positions, _figure, _reports in (
+    (1, "one position", "Fig. 7", "Throughput does not drop; there is a slight loss above 20 %."),
     (
         2,
         "two positions",
         "Fig. 8",
-        ["reno", "reno_t2"],
         "Throughput does not drop, except for NT4, which reacts to the second duplicate ACK.",
     ),
 ):
@@ -413,15 +446,15 @@ for _shift, _positions, _figure, _curves, _reports in (
             title=f"The mix, four clients, {_delay} ms, packets displaced by {_positions.split()[0]}",
             reports=_reports,
             setup=SETUP.format(what=FOUR_CLIENTS, delay=_delay, shift=_positions),
-            packets=(80e6 if _delay == 15 else 34e6) * _shift,
+            packets=240e6 if _delay == 15 else 102e6,
             delay_ms=_delay,
             shift=_shift,
-            curves=_curves,
         )
 
         @declare
-        def short_shifts(lab: Lab, delay_ms: float, shift: int, curves: list[str]) -> Result:
+        def short_shifts(lab: Lab, delay_ms: float, shift: int) -> Result:
             """Sweep the fraction of packets displaced by one or two positions."""
+            curves = ["reno", "sack", "reno_t2"]
             found = _mixed(lab, delay_ms, shift, 4, curves, BEYOND, keep=(0, 0.01, 0.05, 0.10, 0.20))
             return found.drawn(_share_of_throughput(*curves))
 

@@ -14,7 +14,8 @@ from reknit_study.papers.frto._scenes import answers, run, sent_on
 TWICE = drop(34, transmission=(1, 2))
 """A segment and its fast retransmission."""
 BURST = drop((49, 64))
-"""A whole window."""
+"""A whole window, once: the retransmission that the timer causes arrives. In the paper's Fig. 4 the timer expires
+twice."""
 
 
 def _both(kind: str, *rules: dict[str, object], **scenery: int) -> tuple[TimeLine, TimeLine]:
@@ -27,7 +28,8 @@ def _both(kind: str, *rules: dict[str, object], **scenery: int) -> tuple[TimeLin
     title="A lost retransmission",
     reports="Both kinds of recovery send two new segments once the segment that the timer retransmitted is "
     "acknowledged; they hardly differ.",
-    setup="A window of 8 segments [assumed]; one segment is lost, and its fast retransmission is lost, too.",
+    setup="A window of 8 segments [assumed]; one segment is lost, and its fast retransmission is lost, too. The "
+    "senders drawn are NewReno; the paper's examples have SACK.",
     kind="trace",
     quick=True,
 )
@@ -44,7 +46,8 @@ def lost_retransmission(lab: Lab) -> Result:
     title="A burst of losses",
     reports="F-RTO sends two new segments, receives a duplicate ACK, and then retransmits in slow start with a window "
     "of three segments, the same window that conventional recovery has by then.",
-    setup="A window of 16 segments [assumed], all of which are lost.",
+    setup="A window of 16 segments [assumed], all of which are lost; what the timer retransmits is not [assumed: in "
+    "the paper the timer expires twice]. The senders drawn are NewReno; the paper's examples have SACK.",
     kind="trace",
     quick=True,
 )

@@ -30,12 +30,15 @@ LONGEST_S = 20_000
 """Longer than any transfer; each ends by itself."""
 
 SETUP = (
-    "A transfer of 100 KB [assumed: 102,400 bytes in segments of 256] over 28.8 kbit/s and 200 ms each way, with room "
-    "for 7 packets in the router and for 6 in the link's buffer [inferred]. Linux 2.4: limited transmit, at most "
-    "three segments per ACK, cwnd increased per ACK, minimum RTO of 200 ms and an RTT sample from every ACK "
-    "[assumed], delayed ACKs; retransmitting the first outstanding segment restarts the timer, as in its "
-    "tcp_xmit_retransmit_queue. SACK recovery counts transmissions less duplicate ACKs, as the paper describes for "
-    "Eifel with outages. Timestamps make packets 12 bytes longer."
+    "A transfer of 100 KB [assumed: 102,400 bytes in segments of 256] over 28.8 kbit/s and 200 ms each way [assumed: "
+    "the paper has 'a propagation delay of 200 ms'], with room for 7 packets in the router and for 6 in the link's "
+    "buffer [inferred]. Linux 2.4: limited transmit, at most three segments per ACK, cwnd increased per ACK, minimum "
+    "RTO of 200 ms, initial RTO of 3 s, initial window of two segments, a receive buffer of 32 KiB, no DSACK, an RTT "
+    "sample from every ACK, and delayed ACKs [assumed]; retransmitting the first outstanding segment restarts the "
+    "timer, as in its tcp_xmit_retransmit_queue [inferred]. SACK recovery counts transmissions less duplicate ACKs "
+    "[inferred from the paper's account of Eifel with outages; it only says that its SACK recovery follows 'the "
+    "conservative algorithm currently under work in the IETF', which became RFC 6675]. Timestamps make packets 12 "
+    "bytes longer [assumed: the paper has about 4 % more packets to send]."
 )
 READINGS = {
     "timed": "one segment per round trip is timed, instead of every segment",
@@ -288,7 +291,7 @@ FAIRNESS = (
 @paper.experiment(
     "F9n",
     enough_seeds=ENOUGH_ONE_BY_ONE,
-    figure="section 5.4",
+    figure="section 5.3",
     title="Fairness without delays: the slowest flow of each set",
     reports="Both tests give similar throughputs.",
     setup=f"{FAIRNESS} The link does not stall.",

@@ -79,8 +79,12 @@ NS2: dict[str, Any] = {
     "rto_tick": "100 ms",
     "retransmit": "any-hole",
 }
-"""The defaults of ns-2.1b8, which the paper used, and the recovery of its sack1: the maximum window limits everything
-in flight, one segment is timed per round trip, and every hole below the highest SACK is retransmitted."""
+"""The defaults of ns-2.1b8, which the paper used: the maximum window limits everything in flight, one segment is timed
+per round trip, and every hole below the highest SACK is retransmitted, as in its sack1.
+
+Other details of sack1 are not modelled: what starts recovery, how the window is halved, and when limited transmit ends.
+With its start of recovery and its halving, TA delivers 60.9 instead of 62.9 thousand packets at P = 100 ms, and SACK is
+within 6 %. The curves of Blanton and Allman's schemes ran in ns-2.1b7 (footnote 4)."""
 
 
 def delayed(share: float, extra: str) -> Stage:

@@ -22,7 +22,8 @@ READINGS = {
     "(RFC 6675); by default every hole below the highest SACK, as in sack1 of ns-2.1b8, which the paper used",
     "instant": "after a spurious reduction Blanton and Allman's schemes restore the window at once, as RR-TCP does; by "
     "default they restore it by slow start, as the survey says (5.1.3)",
-    "unrestored": "after a spurious reduction Blanton and Allman's schemes do not restore the window",
+    "unrestored": "against the paper: after a spurious reduction Blanton and Allman's schemes do not restore the "
+    "window, though section 3 says that they do",
     "seldom-restored": "Blanton and Allman's schemes do not restore the window again within four round trips; the "
     "paper does not say which reductions they undo",
 }

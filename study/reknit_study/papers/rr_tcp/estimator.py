@@ -113,7 +113,8 @@ def timeouts_at_severe_delays(lab: Lab) -> Result:
     title="Mean RTO at severe delays",
     reports="SACK 1.0 s, DSACK-R 1.0, FA 3.1, TA 1.6, TAES 3.1, HG 2.3.",
     setup="As in Fig. 10 at k = 6; the FA ratio of FA is 95 %. The mean is over all times that the timer was set. The "
-    "paper does not say whether its mean is over those, or over expirations of the timer.",
+    "paper's caption is 'Mean RTO (s) across all RTOs', which may mean the expirations of the timer; these are drawn, "
+    "too.",
     packets=1e6,
     quick=True,
     readings=AT_ONE_DELAY,

@@ -112,8 +112,8 @@ def _between(found: Result, low: float, high: float) -> Result:
     readings={
         **OPEN,
         **_readings.readings("unrestored", "seldom-restored"),
-        "more-bursts": "each packet starts a burst with probability 0.0004 instead of 0.0002, as if ACKs could start "
-        "bursts, too",
+        "more-bursts": "against the paper: each packet starts a burst with probability 0.0004 instead of 0.0002, "
+        "as if ACKs could start bursts, too",
     },
 )
 def bursts_of_loss(lab: Lab) -> Result:
@@ -162,7 +162,8 @@ SHAPES = {
     reports="TAES has the best overall performance; where FA or BA-TIMEINC is better, the difference is mostly below "
     "5 % and always below 10 %.",
     setup="200 numbered cells of a Latin hypercube: P from 50 to 400 ms, loss from 0 to 9 %, fraction of packets "
-    "delayed from 0.1 to 10 % and mean delay from 25 to 1600 ms (both on a logarithmic scale), six distributions.",
+    "delayed from 0.1 to 10 % and mean delay from 25 to 1600 ms (both on a logarithmic scale), six distributions. "
+    "DSACK-FAES, DSACK-HG and the -RTX variants are not run.",
     packets=200e6,
     readings={
         "rare-losses": "the loss rate is 9 % times the cube of a uniform variable, so half of the cells lose at most "

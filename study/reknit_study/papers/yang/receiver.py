@@ -61,7 +61,7 @@ def release() -> bool:
 
 @paper.unit("yang_ceil_half", "Y-trace")
 def half_as_many() -> bool:
-    """Check that with delayed ACKs, half as many ACKs are released as were withheld, rounded up."""
+    """Check that with delayed ACKs, half as many ACKs are released as were withheld, the late segment included."""
     halves = []
     for places in (3, 4, 5, 6):
         line = modified(6, delay(18, late_by(places)), window=16, ack_every=2)
