@@ -46,7 +46,7 @@ def simulated(path: Path) -> list[float]:
 def main() -> None:
     """Run it."""
     if "REKNIT_TRANSPORTS" not in os.environ:
-        cargo("build", "--release", "--locked", "--workspace")
+        cargo("build", "--release", "--workspace")
     rows, close = [], 0
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
