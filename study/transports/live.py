@@ -1,9 +1,9 @@
-"""Compare quinn live with its simulation, and write study/transports/live.md, which `run.py` makes part of the page. Needs root.
+"""Compare quinn live with its simulation, and write study/transports/live.md for `run.py`. Needs root.
 
     sudo python study/transports/live.py
 
-Live, the crate `quinn` with TLS sends over UDP sockets and an emulated path (`reknit emulate`), in real time: ten paths of the
-reports that lose packets only in queues, five transfers of 20 s each. It takes twenty minutes.
+Live, the crate `quinn` with TLS sends over UDP sockets and an emulated path (`reknit emulate`), in real time: ten
+paths of the reports that lose packets only in queues, five transfers of 20 s each. It takes twenty minutes.
 """
 
 import datetime
@@ -64,8 +64,9 @@ def main() -> None:
     today = datetime.datetime.now(tz=datetime.UTC).date()
     text = f"""## Simulated and live
 
-`quinn` with TLS over UDP sockets and `reknit emulate`, in real time, and its simulation on the same paths: goodput in Mbit/s,
-medians of transfers of {SECONDS} s with {RUNS} seeds, on {today}. On {close} of {len(rows)} paths they agree within {100 * WITHIN:.0f} %.
+`quinn` with TLS over UDP sockets and `reknit emulate`, in real time, and its simulation on the same paths:
+goodput in Mbit/s, medians of transfers of {SECONDS} s with {RUNS} seeds, on {today}. On {close} of {len(rows)} paths
+they agree within {100 * WITHIN:.0f} %.
 
 {table(["path", "cause", "live", "simulated", "difference"], rows)}"""
     (CRATE / "live.md").write_text(text)
