@@ -154,10 +154,10 @@ pub(crate) fn list<'a, T>(pointer: *const T, count: usize) -> Result<&'a [T], Fa
     Ok(unsafe { std::slice::from_raw_parts(pointer, count) })
 }
 
-/// Frees a stack that C owned.
-pub(crate) fn free(host: *mut Host) {
-    // SAFETY: the caller passes a stack from `reknit_stack_new`, and does not use it again.
-    drop(unsafe { Box::from_raw(host) });
+/// Frees a stack or a detector that C owned.
+pub(crate) fn free<T>(owned: *mut T) {
+    // SAFETY: the caller passes what `reknit_stack_new` or `reknit_recovery_new` returned, and does not use it again.
+    drop(unsafe { Box::from_raw(owned) });
 }
 
 /// A buffer from C.

@@ -3,7 +3,7 @@
 
 use reknit_recovery::{Nanos, Recovery, Rtt};
 
-use crate::call::{Failure, INVALID, OK, guarded, store};
+use crate::call::{Failure, INVALID, OK, free, guarded, store};
 
 /// `reknit_decision` of the header.
 #[repr(C)]
@@ -45,8 +45,7 @@ pub extern "C" fn reknit_recovery_new(granularity: u64) -> *mut Recovery {
 #[unsafe(no_mangle)]
 pub extern "C" fn reknit_recovery_free(recovery: *mut Recovery) {
     if !recovery.is_null() {
-        // SAFETY: the caller passes a detector from `reknit_recovery_new`, and does not use it again.
-        drop(unsafe { Box::from_raw(recovery) });
+        free(recovery);
     }
 }
 

@@ -105,14 +105,14 @@ mod tests {
             .map(|point| point.run(&Transports::default(), &AtomicBool::new(false)).unwrap().unwrap())
             .collect();
         for (point, run) in grid.points.iter().zip(&runs) {
-            assert!(store.run(&Transports::default(), &point.key()).is_none());
+            assert!(store.run(&point.key()).is_none());
             store.add(point, run).unwrap();
         }
         let file = folder.path().join(format!("runs-{}.jsonl", std::process::id()));
         let text = fs::read_to_string(&file).unwrap();
         fs::write(&file, &text[..text.len() - 20]).unwrap();
         let again = Store::open(folder.path()).unwrap();
-        assert_eq!(again.run(&Transports::default(), &grid.points[0].key()), Some(&runs[0]));
-        assert_eq!(again.run(&Transports::default(), &grid.points[1].key()), None);
+        assert_eq!(again.run(&grid.points[0].key()), Some(&runs[0]));
+        assert_eq!(again.run(&grid.points[1].key()), None);
     }
 }

@@ -50,11 +50,11 @@ impl Endpoint for Steady {
 struct SteadyTransport;
 
 impl Transport for SteadyTransport {
-    fn name(&self) -> &str {
+    fn name(&self) -> &'static str {
         "steady"
     }
 
-    fn about(&self) -> &str {
+    fn about(&self) -> &'static str {
         "8 Mbit/s"
     }
 

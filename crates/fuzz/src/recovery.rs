@@ -73,13 +73,13 @@ impl Transport {
     }
 
     fn detect(&mut self) {
-        let mut last = Nanos::ZERO;
+        let mut earlier = Nanos::ZERO;
         let mut lost = Vec::new();
         for (&number, &sent) in &self.outstanding {
             let time = self.recovery.loss_time(number, sent);
-            assert!(time >= last, "packet {number} is lost before an earlier one");
+            assert!(time >= earlier, "packet {number} is lost before an earlier one");
             assert_eq!(time == Nanos::NEVER, self.largest <= Some(number), "packet {number}");
-            last = time;
+            earlier = time;
             if time <= self.now {
                 let threshold = (self.rtt.smoothed.max(self.rtt.latest) * 9 / 8).max(Nanos::from_millis(1));
                 let is_due = self.largest >= Some(number + 3) || sent + threshold <= self.now;
