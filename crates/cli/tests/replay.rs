@@ -1,10 +1,14 @@
 //! `reknit replay` on captures of simulated connections, whose path is known.
 
 mod common;
+#[expect(dead_code, reason = "only plain transfers are needed")]
+#[path = "../../trace/tests/wire/mod.rs"]
+mod wire;
 
 use serde_json::Value;
 
 use common::{Temporary, reknit, stdout};
+use wire::{Headers, Wire};
 
 fn capture(path: &str, variant: &str, side: &str) -> Temporary {
     Temporary::capture(path, variant, side, "6 s")
@@ -92,4 +96,21 @@ fn wrong_input_is_refused_in_one_line() {
         assert!(!output.status.success() && error.contains(says), "{arguments:?}: {error}");
         assert_eq!(error.lines().count(), 1, "{error}");
     }
+}
+
+#[test]
+fn a_transfer_with_pauses_is_not_replayed() {
+    // Twenty segments each second.
+    let mut wire = Wire::opened(Headers::default());
+    for i in 0..600_u32 {
+        let ms = 100.0 + f64::from(i / 20) * 1000.0 + f64::from(i % 20);
+        wire.data(ms, 0, 1 + i * 1000, 1000);
+        wire.ack(ms + 50.0, 1, 1 + (i + 1) * 1000);
+    }
+    let capture = Temporary::new("pauses.pcap");
+    std::fs::write(&capture.0, wire.file()).unwrap();
+    let run = reknit(&["replay", capture.name(), "--quiet"]);
+    let said = String::from_utf8(run.stderr).unwrap();
+    assert!(!run.status.success() && said.trim_end().lines().count() == 1, "{said}");
+    assert!(said.contains("no data was in flight for 93 % of the time"), "{said}");
 }

@@ -50,8 +50,9 @@ struct Piece {
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(super) struct Pieces {
     open: Vec<Piece>,
-    /// The packet that was reported last as lost: on which side, by which packet it was replaced, and whether only a part was lost.
-    last: Option<(PathPart, u64, bool)>,
+    /// The packet that replaced the one that was reported last as lost, on which sides of the capture point (bits), and whether only
+    /// a part was lost.
+    last: Option<(u64, u8, bool)>,
 }
 
 impl Pieces {
@@ -118,13 +119,13 @@ impl Pieces {
         let (verdict, replaced_by) = match piece.ruling {
             TransmissionVerdict::Lost(by) => {
                 // One packet replaces parts of two captured ones: between them, one packet was lost on the wire.
-                let (side, is_part) = (piece.side, piece.is_part);
-                let is_same =
-                    |by: u64| self.last.is_some_and(|(at, last, part)| (at, last) == (side, by) && (part || is_part));
-                if by.is_some_and(is_same) {
-                    return;
-                }
-                self.last = by.map(|by| (side, by, is_part));
+                let (side, is_part) = (1_u8 << piece.side as u8, piece.is_part);
+                let (sides, part) = match self.last.filter(|(last, ..)| Some(*last) == by) {
+                    Some((_, sides, part)) if sides & side != 0 && (part || is_part) => return,
+                    Some((_, sides, part)) => (sides, part),
+                    None => (0, false),
+                };
+                self.last = by.map(|by| (by, sides | side, part || is_part));
                 (Verdict::Lost, by)
             }
             TransmissionVerdict::Discarded(by) => (Verdict::Discarded, by),
