@@ -95,7 +95,7 @@ def main() -> None:
     parser.add_argument("--paths", type=int, default=40, help="paths of each of these seeds")
     parser.add_argument("--fastest", type=float, default=10, help="leave out random paths above this rate in Mbit/s")
     args = parser.parse_args()
-    print(f"# A shield in front of the receiver\n\n{generated("study/benches/shield.py")}\n")
+    print(f"# A shield in front of the receiver\n\n{generated('study/benches/shield.py')}\n")
     print(f"Goodput in Mbit/s without and with `--shield resequence`, and the ratio. Simulated, {args.duration},")
     print(f"{args.seeds} seed(s) for each. The parameters were chosen on other random paths (seeds 11 and 12).\n")
     print("## Built-in paths\n")

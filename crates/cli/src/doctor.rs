@@ -7,7 +7,7 @@ use crate::{Failure, output};
 
 pub(crate) fn run() -> Result<(), Failure> {
     let mut checks = doctor::examine();
-    checks.push(proxy());
+    checks.extend([proxy(), shield()]);
     let describe = |check: &doctor::Check| {
         let state = match check.state {
             State::Ok => "ok",
@@ -23,6 +23,15 @@ pub(crate) fn run() -> Result<(), Failure> {
         return Err(Failure::Failed("something is missing; simulations work without it".to_owned()));
     }
     Ok(())
+}
+
+/// The rules of a killed shield.
+fn shield() -> doctor::Check {
+    let (state, note) = match reknit_shield::leftovers::found() {
+        None => (State::Ok, "nothing is left of a killed `reknit shield`".to_owned()),
+        Some(found) => (State::Attention, format!("{found}; the next start replaces them, and its end removes them")),
+    };
+    doctor::Check { name: "shield", state, note }
 }
 
 /// The rules of a killed proxy.

@@ -17,7 +17,7 @@ struct Group {
 const GROUPS: [Group; 3] = [
     Group {
         title: "On your network",
-        primary: &["analyze", "watch", "replay", "emulate", "proxy", "doctor"],
+        primary: &["analyze", "watch", "replay", "emulate", "proxy", "shield", "doctor"],
         secondary: &[],
     },
     Group {

@@ -19,6 +19,7 @@ mod scenario_args;
 mod schema;
 mod script;
 mod shaping;
+mod shield;
 mod simulate;
 mod style;
 mod sweep;
@@ -61,6 +62,7 @@ enum Command {
     Replay(replay::Args),
     Emulate(emulate::Args),
     Proxy(proxy::Args),
+    Shield(shield::Args),
     /// Check what this machine can run, and explain how to enable the rest
     Doctor,
     Compare(compare::Args),
@@ -165,6 +167,7 @@ pub fn run_with(arguments: impl IntoIterator<Item = OsString>, transports: &Tran
         Command::Script(args) => script::run_scripts(&args),
         Command::Emulate(args) => return finish(emulate::run(&args)),
         Command::Proxy(args) => proxy::run(&args),
+        Command::Shield(args) => shield::run(&args),
         Command::Schema(args) => schema::run(&args),
         Command::Doctor => doctor::run(),
     };

@@ -3,6 +3,7 @@
 use std::fs::File;
 use std::io;
 use std::net::{IpAddr, Ipv4Addr};
+use std::path::Path;
 
 use nix::libc::_exit;
 use nix::sched::{CloneFlags, unshare};
@@ -65,6 +66,7 @@ pub fn examine() -> Vec<Check> {
         packet_sockets(),
         check("kernel:cubic", have_cubic, true, format!("this kernel has {}", algorithms.replace(' ', ", "))),
         translation(),
+        queues(),
         leftovers(),
         extra("tshark", "tshark", "used by the tests", "apt install tshark"),
         extra("ns-2", "ns", "an independent simulator, used by `make bench`", "apt install ns2"),
@@ -125,6 +127,18 @@ fn translation() -> Check {
         }
     };
     check("nft or iptables", found.is_some(), false, note)
+}
+
+/// What `reknit shield` holds packets with.
+fn queues() -> Check {
+    let has_queues = Path::new("/proc/self/net/netfilter/nfnetlink_queue").exists();
+    let missing = ["iptables", "ip6tables"].into_iter().find(|program| !is_installed(program));
+    let note = match missing {
+        _ if !has_queues => "reknit shield cannot hold packets; `modprobe nfnetlink_queue`".to_owned(),
+        Some(program) => format!("reknit shield needs {program}; apt install iptables"),
+        None => "used by reknit shield".to_owned(),
+    };
+    check("NFQUEUE", has_queues && missing.is_none(), false, note)
 }
 
 /// Changes that killed emulations have left behind.

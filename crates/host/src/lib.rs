@@ -15,9 +15,11 @@ mod packet_socket;
 mod priority;
 mod programs;
 mod punctuality;
+pub mod service;
 pub mod testbed;
 
 pub use kernel_script::{KernelRun, run_on_kernel};
+pub use packet::tcp_header;
 pub use packet_socket::{ANY, PacketSocket, Seen};
 pub use priority::RealTime;
 pub use punctuality::{TimingAccuracy, TimingWarning};

@@ -87,7 +87,7 @@ impl Packet for IpPacket {
 }
 
 /// What a gateway reads of a packet.
-pub(crate) fn tcp_header(headers: &TcpHeaders) -> TcpHeader {
+pub fn tcp_header(headers: &TcpHeaders) -> TcpHeader {
     TcpHeader {
         seq: headers.seq,
         len: headers.seq_len(),

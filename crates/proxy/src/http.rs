@@ -1,7 +1,6 @@
-//! A small HTTP server for metrics, and what reads from it.
+//! A small HTTP server for metrics.
 
-use std::io::{self, Read, Write};
-use std::net::SocketAddr;
+use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -48,21 +47,4 @@ async fn answer(mut stream: TcpStream, text: &impl Fn() -> String) -> io::Result
     stream.write_all(head.as_bytes()).await?;
     stream.write_all(body.as_bytes()).await?;
     stream.shutdown().await
-}
-
-/// The metrics of the proxy that serves them at `address`.
-///
-/// # Errors
-/// If nothing answers there, or not with metrics.
-pub fn fetch(address: SocketAddr) -> Result<String, String> {
-    let refuse = |error: io::Error| format!("{address}: {}", reknit_config::file_error(&error));
-    let mut stream = std::net::TcpStream::connect_timeout(&address, PATIENCE).map_err(refuse)?;
-    stream.set_read_timeout(Some(PATIENCE)).map_err(refuse)?;
-    write!(stream, "GET /metrics HTTP/1.1\r\nHost: {address}\r\n\r\n").map_err(refuse)?;
-    let mut answer = String::new();
-    stream.read_to_string(&mut answer).map_err(refuse)?;
-    match answer.split_once("\r\n\r\n") {
-        Some((head, body)) if head.starts_with("HTTP/1.1 200") => Ok(body.to_owned()),
-        _ => Err(format!("{address}: no metrics there")),
-    }
 }

@@ -1,31 +1,18 @@
 //! One instance for each network namespace, and what a killed one has left: its rules have fixed names, so they are found without
 //! a record. Only kernel settings, and the generation of its marks, are in a file.
 
-use std::fs::{self, File};
-use std::os::unix::fs::MetadataExt;
-use std::path::PathBuf;
+use std::fs;
 use std::process::{Command, Stdio};
 
-use nix::fcntl::{Flock, FlockArg};
+use reknit_host::service::{self, Step};
 
-use crate::execute::Step;
 use crate::marks::{GENERATIONS, Marks};
 use crate::settings::Settings;
 use crate::steering::{Machine, Plan, TABLE};
 
-const FOLDER: &str = "/run/reknit/proxy";
-
 /// The lock of a running instance.
 #[derive(Debug)]
-pub struct Lock {
-    _file: Flock<File>,
-}
-
-/// The file of this network namespace with this ending.
-fn file(ending: &str) -> Result<PathBuf, String> {
-    let namespace = fs::metadata("/proc/thread-self/ns/net").map_err(|error| format!("/proc: {error}"))?.ino();
-    Ok(PathBuf::from(FOLDER).join(format!("{namespace}.{ending}")))
-}
+pub struct Lock(service::Lock);
 
 impl Lock {
     /// Takes the lock of this network namespace.
@@ -33,15 +20,10 @@ impl Lock {
     /// # Errors
     /// If another instance runs here, or the folder cannot be written.
     pub fn take() -> Result<Lock, String> {
-        let refuse = |error: &std::io::Error| format!("{FOLDER}: {}", reknit_config::file_error(error));
-        fs::create_dir_all(FOLDER).map_err(|error| refuse(&error))?;
-        let opened = File::create(file("lock")?).map_err(|error| refuse(&error))?;
-        match Flock::lock(opened, FlockArg::LockExclusiveNonblock) {
-            Ok(file) => Ok(Lock { _file: file }),
-            Err(_) => Err("another `reknit proxy` runs in this network namespace; add its listeners to a file and \
-                           send it SIGHUP"
-                .to_owned()),
-        }
+        service::Lock::take("proxy")?.map(Lock).ok_or_else(|| {
+            "another `reknit proxy` runs in this network namespace; add its listeners to a file and send it SIGHUP"
+                .to_owned()
+        })
     }
 
     /// The marks of this instance: of another generation than the last.
@@ -49,7 +31,7 @@ impl Lock {
     /// # Errors
     /// If the file cannot be written.
     pub fn marks(&self) -> Result<Marks, String> {
-        let file = file("generation")?;
+        let file = self.0.file("generation");
         let last = fs::read_to_string(&file).ok().and_then(|text| text.trim().parse::<u32>().ok());
         let generation = last.map_or(0, |last| (last + 1) % GENERATIONS);
         fs::write(&file, generation.to_string()).map_err(|error| format!("{}: {error}", file.display()))?;
@@ -62,7 +44,7 @@ impl Lock {
     /// If the file cannot be written.
     pub fn promise(&self, plan: &Plan) -> Result<(), String> {
         let settings: Vec<String> = plan.undo.iter().filter_map(changed_setting).collect();
-        let file = file("settings")?;
+        let file = self.0.file("settings");
         fs::write(&file, settings.join("\n")).map_err(|error| format!("{}: {error}", file.display()))
     }
 
@@ -73,14 +55,13 @@ impl Lock {
             let machine = Machine { has_local: moved_local(option), ..Machine::default() };
             Plan::new(&Settings::for_family(is_v4), Marks::new(0), &machine).remove();
         }
-        if let Ok(file) = file("settings") {
-            for line in fs::read_to_string(&file).unwrap_or_default().lines() {
-                if let Some((key, value)) = line.split_once('=') {
-                    let _ = Step::Set(key.to_owned(), value.to_owned()).execute();
-                }
+        let file = self.0.file("settings");
+        for line in fs::read_to_string(&file).unwrap_or_default().lines() {
+            if let Some((key, value)) = line.split_once('=') {
+                let _ = Step::Set(key.to_owned(), value.to_owned()).execute();
             }
-            let _ = fs::remove_file(file);
         }
+        let _ = fs::remove_file(file);
         found
     }
 }

@@ -8,22 +8,18 @@
 //! |---|---|
 //! | [`settings`] | what a user asks for, from a file or from options |
 //! | [`steering`] | the rules that bring packets to the device, as a list of commands, and how they are removed |
-//! | `marks`, `execute` | marks of packets and connections; programs and kernel settings |
+//! | `marks` | marks of packets and connections |
 //! | [`leftovers`] | one instance for each network namespace, and what a killed one has left |
 //! | `dial` | the connection to the server |
 //! | `relay` | data in both directions, with half-close and resets |
 //! | `service` | requests, signals, the end |
 //! | `goodput`, `observe` | what the kernel's senders reach, and what ours reach |
 //! | `metrics`, `http` | counters, and how Prometheus reads them |
-//! | `log`, `clock` | a line for each event; the time |
 
-mod clock;
 mod dial;
-mod execute;
 mod goodput;
 mod http;
 pub mod leftovers;
-mod log;
 mod marks;
 mod metrics;
 mod observe;
@@ -32,6 +28,6 @@ mod service;
 pub mod settings;
 pub mod steering;
 
-pub use http::fetch;
+pub use reknit_host::service::fetch;
 pub use service::{dry_run, run};
 pub use settings::Settings;

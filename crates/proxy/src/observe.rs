@@ -8,9 +8,9 @@ use std::thread;
 use reknit_host::{ANY, PacketSocket};
 
 use crate::goodput::{By, Comparison, Total, filter};
-use crate::log::Line;
 use crate::settings::{BadLeg, Listener, Settings};
 use crate::steering::PortClasses;
+use reknit_host::service::Line;
 
 /// What the thread shares.
 struct State {

@@ -11,16 +11,17 @@ use reknit_host::RealTime;
 use reknit_net::{Composition, Device, IcmpError, KeepAlive, Network, SocketOptions, TcpForwarder, TcpRequest};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
-use crate::execute::Step;
 use crate::leftovers::Lock;
-use crate::log::Line;
 use crate::marks::Marks;
 use crate::metrics::{self, Counters, Labelled};
 use crate::observe::Observer;
 use crate::relay::{Leg, Relayed, relay};
 use crate::settings::{BadLeg, Listener, Settings};
 use crate::steering::{self, DEVICE, Machine, Plan, PortClasses};
-use crate::{clock, dial, http};
+use crate::{dial, http};
+use reknit_host::service::Line;
+use reknit_host::service::Step;
+use reknit_host::service::clock;
 
 /// The most requests that wait for a server at the same time. Clients beyond them repeat their SYN.
 const MAX_REQUESTS: usize = 4096;

@@ -10,10 +10,10 @@ use std::net::IpAddr;
 use nix::ifaddrs::getifaddrs;
 use nix::sys::socket::SockaddrStorage;
 
-use crate::execute::{Step, setting};
 use crate::goodput::By;
 use crate::marks::{MASK, Marks};
 use crate::settings::{BadLeg, ClientAddress, Fail, Listener, Settings};
+use reknit_host::service::{Step, setting};
 
 /// The TUN device.
 pub const DEVICE: &str = "reknit-proxy";

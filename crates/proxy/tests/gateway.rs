@@ -10,8 +10,9 @@ use std::sync::mpsc::channel;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use network::{CLIENT, Connection, Network, Proxy, SERVER, SERVER_V6, can_run};
+use network::{Proxy, can_run};
 use nix::sys::signal::Signal;
+use reknit_testkit::gateway::{CLIENT, Connection, Network, SERVER, SERVER_V6};
 use tempfile::TempDir;
 
 #[test]

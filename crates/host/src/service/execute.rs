@@ -31,7 +31,7 @@ impl Step {
     ///
     /// # Errors
     /// One line: the command or setting, and what went wrong.
-    pub(crate) fn execute(&self) -> Result<(), String> {
+    pub fn execute(&self) -> Result<(), String> {
         match self {
             Step::Run(line) => run(line, ""),
             Step::Nft(script) => run("nft -f -", script),
@@ -52,7 +52,7 @@ fn file_of(key: &str) -> String {
 }
 
 /// The value of a setting.
-pub(crate) fn setting(key: &str) -> Option<String> {
+pub fn setting(key: &str) -> Option<String> {
     fs::read_to_string(file_of(key)).ok().map(|value| value.trim().to_owned())
 }
 

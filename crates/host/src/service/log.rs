@@ -3,29 +3,30 @@
 use std::fmt::{Display, Write as _};
 use std::io::Write as _;
 
-use crate::clock;
+use super::clock;
 
 /// A line.
 #[derive(Debug)]
-pub(crate) struct Line(String);
+pub struct Line(String);
 
 impl Line {
     /// A line about an event, with the time in seconds since 1970.
-    pub(crate) fn new(event: &str) -> Line {
+    pub fn new(event: &str) -> Line {
         let since = clock::since_1970();
         Line(format!("time={}.{:03} event={event}", since.as_secs(), since.subsec_millis()))
     }
 
     /// Adds a field. A value with spaces or quotes is quoted.
     #[must_use]
-    pub(crate) fn with(mut self, key: &str, value: impl Display) -> Line {
+    pub fn with(mut self, key: &str, value: impl Display) -> Line {
         let value = value.to_string();
         let is_plain = !value.is_empty() && value.chars().all(|c| c.is_ascii_graphic() && !"\"=\\".contains(c));
         let _ = if is_plain { write!(self.0, " {key}={value}") } else { write!(self.0, " {key}={value:?}") };
         self
     }
 
-    pub(crate) fn write(self) {
+    /// Writes it.
+    pub fn write(self) {
         let _ = writeln!(std::io::stderr(), "{}", self.0); // nobody may read it any more
     }
 }

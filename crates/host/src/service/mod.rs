@@ -1,0 +1,13 @@
+//! What the services of this machine, `reknit proxy` and `reknit shield`, have in common: changes to the machine, one instance
+//! for each network namespace, a log, the time.
+
+pub mod clock;
+mod execute;
+mod lock;
+mod log;
+mod metrics;
+
+pub use execute::{Step, setting};
+pub use lock::Lock;
+pub use log::Line;
+pub use metrics::{fetch, serve};

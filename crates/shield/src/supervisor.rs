@@ -1,0 +1,201 @@
+//! Starts the process that reads the queues, ends it if it hangs, and starts it again. While none reads them, packets pass.
+
+use std::io::{self, Read};
+use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::net::UnixStream;
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+use nix::sys::signal::{SigSet, Signal, kill};
+use nix::sys::signalfd::{SfdFlags, SignalFd};
+use nix::unistd::Pid;
+use reknit_host::RealTime;
+use reknit_host::service::{Line, clock};
+
+use crate::leftovers::Lock;
+use crate::rules::Plan;
+use crate::settings::{Mode, Settings};
+use crate::worker;
+
+/// The variable that makes a process the worker.
+const WORKER: &str = "REKNIT_SHIELD_WORKER";
+/// A worker that is silent for this long is ended. In ms.
+const SILENCE_MS: u16 = 200;
+/// How long a worker may take to start, and to end.
+const START: Duration = Duration::from_secs(5);
+const END: Duration = Duration::from_secs(1);
+/// The time to the next start of a worker that has ended; it doubles each time.
+const PAUSE: Duration = Duration::from_millis(500);
+const LONGEST_PAUSE: Duration = Duration::from_secs(60);
+
+/// The commands that [`run`] would execute.
+pub fn dry_run(settings: &Settings) -> String {
+    let plan = Plan::new(settings);
+    let lines =
+        |steps: &[reknit_host::service::Step]| steps.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n");
+    if plan.steps.is_empty() {
+        return "# nothing is changed: packets are only watched\n".to_owned();
+    }
+    format!("{}\n\n# at the end:\n{}\n", lines(&plan.steps), lines(&plan.undo))
+}
+
+/// Runs until SIGTERM or SIGINT.
+///
+/// # Errors
+/// One line: what could not be set up.
+pub fn run(settings: &Settings) -> Result<(), String> {
+    if std::env::var_os(WORKER).is_some() {
+        return worker::work(settings);
+    }
+    let lock = Lock::take()?;
+    if lock.clean() {
+        Line::new("cleaned").with("what", "rules of a killed instance").write();
+    }
+    let signals = signals().map_err(|error| text(&error))?;
+    let mut worker = Worker::start()?;
+    let plan = Plan::new(settings);
+    plan.apply()?;
+    let guard = Guard(&plan);
+    let mode = if settings.mode == Mode::Observe { "observe" } else { "resequence" };
+    Line::new("started").with("mode", mode).with("interfaces", settings.interfaces.join(",")).write();
+    let _punctual = RealTime::begin();
+    let mut pause = PAUSE;
+    loop {
+        match worker.next(&signals).map_err(|error| text(&error))? {
+            Event::Beat => continue,
+            Event::Asked => break,
+            Event::Ended => Line::new("ended-early").with("restart_in", format_args!("{pause:?}")).write(),
+            Event::Silent => Line::new("hung").with("restart_in", format_args!("{pause:?}")).write(),
+        }
+        worker.kill();
+        match restart(&signals, &mut pause)? {
+            Some(started) => worker = started,
+            None => return Ok(()),
+        }
+        Line::new("restarted").write();
+    }
+    drop(guard);
+    worker.end();
+    Line::new("ended").write();
+    Ok(())
+}
+
+fn text(error: &io::Error) -> String {
+    reknit_config::without_numbers(&error.to_string()).into_owned()
+}
+
+/// The signals that end it; they are only read from here.
+pub(crate) fn signals() -> io::Result<SignalFd> {
+    let mut set = SigSet::empty();
+    set.add(Signal::SIGTERM);
+    set.add(Signal::SIGINT);
+    set.thread_block()?;
+    Ok(SignalFd::with_flags(&set, SfdFlags::SFD_CLOEXEC | SfdFlags::SFD_NONBLOCK)?)
+}
+
+/// Removes the rules, whatever happens.
+struct Guard<'a>(&'a Plan);
+
+impl Drop for Guard<'_> {
+    fn drop(&mut self) {
+        self.0.remove();
+    }
+}
+
+/// Starts a worker after the pause, until one runs. None if a signal comes first.
+fn restart(signals: &SignalFd, pause: &mut Duration) -> Result<Option<Worker>, String> {
+    loop {
+        let longest = PollTimeout::try_from(*pause).unwrap_or(PollTimeout::MAX);
+        let asked = poll(&mut [PollFd::new(signals.as_fd(), PollFlags::POLLIN)], longest);
+        if asked.map_err(|error| text(&error.into()))? > 0 {
+            return Ok(None);
+        }
+        *pause = (*pause * 2).min(LONGEST_PAUSE);
+        match Worker::start() {
+            Ok(worker) => return Ok(Some(worker)),
+            Err(error) => Line::new("not-restarted").with("error", error).write(),
+        }
+    }
+}
+
+/// The process that reads the queues.
+struct Worker {
+    child: Child,
+    heartbeat: UnixStream,
+}
+
+/// What a worker does.
+enum Event {
+    /// It runs.
+    Beat,
+    /// It says nothing.
+    Silent,
+    /// It has ended.
+    Ended,
+    /// The supervisor must end.
+    Asked,
+}
+
+impl Worker {
+    /// Starts this program once more, and waits until it reads the queues.
+    fn start() -> Result<Worker, String> {
+        let failed = |error: io::Error| format!("the worker: {}", text(&error));
+        let (ours, theirs) = UnixStream::pair().map_err(failed)?;
+        let program = std::env::current_exe().map_err(failed)?;
+        let child = Command::new(program)
+            .args(std::env::args_os().skip(1))
+            .env(WORKER, "1")
+            .stdin(Stdio::from(OwnedFd::from(theirs)))
+            .spawn()
+            .map_err(failed)?;
+        let mut worker = Worker { child, heartbeat: ours };
+        worker.heartbeat.set_read_timeout(Some(START)).map_err(failed)?;
+        if worker.heartbeat.read_exact(&mut [0]).is_err() {
+            worker.kill();
+            return Err("packets cannot be seen or held, for the reason above".to_owned());
+        }
+        Ok(worker)
+    }
+
+    fn next(&mut self, signals: &SignalFd) -> io::Result<Event> {
+        let mut fds = [signals.as_fd(), self.heartbeat.as_fd()].map(|fd| PollFd::new(fd, PollFlags::POLLIN));
+        match poll(&mut fds, PollTimeout::from(SILENCE_MS)) {
+            Ok(0) => return Ok(Event::Silent),
+            Ok(_) => {}
+            Err(nix::Error::EINTR) => return Ok(Event::Beat),
+            Err(error) => return Err(error.into()),
+        }
+        if fds[0].any() == Some(true) {
+            return Ok(Event::Asked);
+        }
+        match self.heartbeat.read(&mut [0; 64]) {
+            Ok(0) | Err(_) => Ok(Event::Ended),
+            Ok(_) => Ok(Event::Beat),
+        }
+    }
+
+    fn kill(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+
+    /// Lets everything that is held go on.
+    fn end(&mut self) {
+        let _ = kill(Pid::from_raw(self.child.id().cast_signed()), Signal::SIGTERM);
+        let until = clock::now() + END;
+        while clock::now() < until {
+            if !matches!(self.child.try_wait(), Ok(None)) {
+                return;
+            }
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        self.kill();
+    }
+}
+
+impl Drop for Worker {
+    fn drop(&mut self) {
+        self.kill();
+    }
+}
