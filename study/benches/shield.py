@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """What does a shield in front of the receiver change? Simulated transfers with it and without it.
 
-    study/benches/shield.py > study/results/shield.md                       # random paths of up to 10 Mbit/s
-    study/benches/shield.py --fastest 100 > study/results/shield.md         # all: takes some hours
+    study/benches/shield.py                       # random paths of up to 10 Mbit/s
+    study/benches/shield.py --fastest 100         # all: takes some hours
 """
 
 import argparse
