@@ -80,11 +80,11 @@ fn worker(shield: &Service) -> Pid {
 }
 
 #[test]
-fn packets_of_both_families_pass_through_the_queues_and_the_rules_are_removed() {
+fn packets_of_both_families_pass_through_the_queues() {
     if !can_run() {
         return;
     }
-    let (network, mut shield) = started("resequence");
+    let (network, shield) = started("resequence");
     for address in [server(), format!("[{SERVER_V6}]:80").parse().unwrap()] {
         let mut connection = network.client.connect(address).unwrap();
         connection.transfer(20 * MB).unwrap();
@@ -92,11 +92,6 @@ fn packets_of_both_families_pass_through_the_queues_and_the_rules_are_removed() 
     }
     assert!(sees_packets(&network.gateway, 100), "{}", shield.log());
     assert!(rules(&network.gateway).contains("-j REKNIT_SHIELD"));
-    let mut open = network.client.connect(server()).unwrap();
-    shield.signal(Signal::SIGTERM);
-    assert!(shield.ended(), "{}", shield.log());
-    assert!(!rules(&network.gateway).contains("REKNIT_SHIELD"));
-    open.transfer(MB).unwrap();
 }
 
 #[test]
