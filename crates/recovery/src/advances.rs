@@ -6,7 +6,7 @@ use crate::list::List;
 /// The number of advances that are kept.
 const MAX_ADVANCES: usize = 20;
 
-/// The largest acknowledged number grew. Times and numbers are relative to the [`Base`].
+/// The largest acknowledged number grew. Times and numbers are relative to the `Base`.
 #[derive(Clone, Copy, Debug)]
 #[repr(C, packed(2))]
 struct Advance {

@@ -7,7 +7,7 @@ pub const FROM_1_MS: usize = 52;
 /// Buckets of a histogram that begins at 1 us, for data centers too.
 pub const FROM_1_US: usize = 92;
 
-/// The exponent of the end of the last bucket, in [`Ticks`]: 8.4 s.
+/// The exponent of the end of the last bucket, in `Ticks`: 8.4 s.
 const END: u32 = 25;
 /// The counts are halved at this total, so that old values fade when the path changes.
 const REMEMBERED: u32 = 4096;
@@ -33,7 +33,7 @@ impl<const BUCKETS: usize> Default for Lateness<BUCKETS> {
 }
 
 impl<const BUCKETS: usize> Lateness<BUCKETS> {
-    /// The exponent of the first bucket, in [`Ticks`].
+    /// The exponent of the first bucket, in `Ticks`.
     const FIRST: u32 = {
         assert!(BUCKETS.is_multiple_of(4) && BUCKETS >= 4 && BUCKETS <= FROM_1_US);
         END - BUCKETS as u32 / 4
@@ -77,7 +77,7 @@ impl<const BUCKETS: usize> Lateness<BUCKETS> {
         Some(self.wait).filter(|wait| *wait < Nanos::NEVER)
     }
 
-    /// The lateness that at most one late packet in [`LATER`] exceeds, or at most as many as there were losses: after
+    /// The lateness that at most one late packet in `LATER` exceeds, or at most as many as there were losses: after
     /// that time, a missing packet is more likely lost than late.
     pub fn longest(&self) -> Option<Nanos> {
         let mut later = (self.total / LATER).max(self.lost);
