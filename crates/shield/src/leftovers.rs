@@ -24,18 +24,18 @@ impl Lock {
             "another `reknit shield` runs in this network namespace; give it several --interface instead".to_owned()
         })
     }
+}
 
-    /// Undoes what a killed instance has left. True if there was something.
-    pub(crate) fn clean(&self) -> bool {
-        let mut found = false;
-        for program in PROGRAMS {
-            for rule in rules(program) {
-                found = true;
-                let _ = Step::Run(format!("{program} -w -t mangle {rule}")).execute(); // the next start reports what is wrong
-            }
+/// Undoes what a killed instance has left. True if there was something. Only while the lock is held.
+pub(crate) fn clean(_: &Lock) -> bool {
+    let mut found = false;
+    for program in PROGRAMS {
+        for rule in rules(program) {
+            found = true;
+            let _ = Step::Run(format!("{program} -w -t mangle {rule}")).execute(); // the next start reports what is wrong
         }
-        found
     }
+    found
 }
 
 /// The arguments of `program` that remove our rules and the chain.

@@ -1,4 +1,4 @@
-//! A queue of the kernel (nfnetlink_queue): packets that wait for a verdict.
+//! A queue of the kernel (`nfnetlink_queue`): packets that wait for a verdict.
 
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};

@@ -13,7 +13,7 @@ use nix::unistd::Pid;
 use reknit_host::RealTime;
 use reknit_host::service::{Line, clock};
 
-use crate::leftovers::Lock;
+use crate::leftovers::{self, Lock};
 use crate::rules::Plan;
 use crate::settings::{Mode, Settings};
 use crate::worker;
@@ -27,7 +27,7 @@ const START: Duration = Duration::from_secs(5);
 const END: Duration = Duration::from_secs(1);
 /// The time to the next start of a worker that has ended; it doubles each time.
 const PAUSE: Duration = Duration::from_millis(500);
-const LONGEST_PAUSE: Duration = Duration::from_secs(60);
+const LONGEST_PAUSE: Duration = Duration::from_mins(1);
 
 /// The commands that [`run`] would execute.
 pub fn dry_run(settings: &Settings) -> String {
@@ -49,7 +49,7 @@ pub fn run(settings: &Settings) -> Result<(), String> {
         return worker::work(settings);
     }
     let lock = Lock::take()?;
-    if lock.clean() {
+    if leftovers::clean(&lock) {
         Line::new("cleaned").with("what", "rules of a killed instance").write();
     }
     let signals = signals().map_err(|error| text(&error))?;

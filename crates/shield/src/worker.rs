@@ -52,7 +52,9 @@ pub(crate) fn work(settings: &Settings) -> Result<(), String> {
     service::serve(listener, move || metrics::text(&states.iter().map(|state| state.known()).collect::<Vec<_>>()));
     let _punctual = RealTime::begin();
     run(&mut readers, &signals, to_supervisor);
-    readers.iter().for_each(|reader| reader.state.stop());
+    for reader in &readers {
+        reader.state.stop();
+    }
     for reader in readers {
         match reader.thread.join() {
             Ok(ended) => ended.map_err(text)?,

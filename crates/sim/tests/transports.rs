@@ -51,7 +51,7 @@ impl Endpoint for OwnEnd {
         let mut packet = Vec::new();
         encode(self.endpoints, &segment, &vec![0; usize::from(segment.len)], &mut packet);
         let start = self.connection.position_sent(segment.seq).unwrap_or(0);
-        let data = if segment.len > 0 { vec![start..start + u64::from(segment.len)] } else { Vec::new() };
+        let data = Vec::from_iter((segment.len > 0).then(|| start..start + u64::from(segment.len)));
         Some(Transmit { size: Bytes(packet.len() as u64), packet, data })
     }
 
@@ -76,11 +76,11 @@ struct Own {
 }
 
 impl Transport for Own {
-    fn name(&self) -> &str {
+    fn name(&self) -> &'static str {
         "own"
     }
 
-    fn about(&self) -> &str {
+    fn about(&self) -> &'static str {
         "reknit's TCP as packets of bytes"
     }
 
@@ -206,7 +206,7 @@ impl Endpoint for Ticks {
         self.at = now + Duration::from_millis(10);
         let number = self.first.pop_front().unwrap_or(self.next);
         self.next = self.next.max(number + 1);
-        let data = vec![number * 1000..(number + 1) * 1000];
+        let data = Vec::from_iter(Some(number * 1000..(number + 1) * 1000));
         Some(Transmit { packet: number.to_be_bytes().to_vec(), size: Bytes(1000), data })
     }
 
@@ -227,11 +227,11 @@ impl Endpoint for Ticks {
 struct Ticking(&'static [u64]);
 
 impl Transport for Ticking {
-    fn name(&self) -> &str {
+    fn name(&self) -> &'static str {
         "ticking"
     }
 
-    fn about(&self) -> &str {
+    fn about(&self) -> &'static str {
         "a packet every 10 ms"
     }
 
