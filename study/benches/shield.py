@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """What does a shield in front of the receiver change? Simulated transfers with it and without it.
 
-    study/benches/shield.py                       # random paths of up to 10 Mbit/s
-    study/benches/shield.py --fastest 100         # all: takes some hours
+study/benches/shield.py                       # random paths of up to 10 Mbit/s
+study/benches/shield.py --fastest 100         # all: takes some hours
 """
 
 import argparse
@@ -102,7 +102,9 @@ def main() -> None:
     table(BUILT_IN, args)
     with tempfile.TemporaryDirectory() as folder:
         paths = random_paths(Path(folder), args)
-        print(f"\n## {len(paths)} random paths\n\nThe first {args.paths} of each of the seeds {args.matrix} with", end=" ")
+        print(
+            f"\n## {len(paths)} random paths\n\nThe first {args.paths} of each of the seeds {args.matrix} with", end=" "
+        )
         print(f"at most {args.fastest:g} Mbit/s.\n")
         found = table(paths, args)
     print()
