@@ -3,7 +3,7 @@
 //!
 //! Rules of iptables bring the packets that arrive on an interface to queues (NFQUEUE), of which this process reads only the headers.
 //! [`reknit_path::resequencer`] decides which go on. A packet that no process takes from a queue passes: so traffic goes on
-//! if the process ends, in whatever way, and a supervisor ends one that hangs.
+//! however the process ends, and a supervisor ends one that hangs.
 //!
 //! | module | responsibility |
 //! |---|---|
