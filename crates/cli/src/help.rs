@@ -67,7 +67,7 @@ mod tests {
         let command = crate::command();
         let mut grouped: Vec<&str> =
             GROUPS.iter().flat_map(|group| [group.primary, group.secondary].concat()).collect();
-        assert_eq!(GROUPS.iter().map(|group| group.primary.len()).sum::<usize>(), 11, "primary commands");
+        assert_eq!(GROUPS.iter().map(|group| group.primary.len()).sum::<usize>(), 12, "primary commands");
         let mut all: Vec<&str> = command.get_subcommands().map(clap::Command::get_name).collect();
         grouped.sort_unstable();
         all.sort_unstable();

@@ -15,7 +15,7 @@ use common::Temporary;
 
 const ROOT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
 /// Commands, and options of other commands, that are only parsed.
-const PARSED: [&str; 7] = ["emulate", "papers", "proxy", "testbed", "watch", "--live", "--kernel"];
+const PARSED: [&str; 8] = ["emulate", "papers", "proxy", "shield", "testbed", "watch", "--live", "--kernel"];
 /// Options that make a run short: they replace those of the example, or are added.
 const SHORT: [(&str, &str); 4] = [("duration", "1s"), ("seeds", "1"), ("paths", "1"), ("draws", "1")];
 

@@ -234,7 +234,8 @@ fn each_stage_does_the_same_under_both_clocks() {
         let profile = profile(&[*example]);
         let record = simulate(&profile);
         assert!(record.got[1].len() > 200 && record.got[0].len() > 100, "{kind}: hardly anything arrived");
-        assert_ne!(record.got, plain.got, "{kind}: the stage did nothing");
+        // A shield leaves a flow alone until it has suffered for longer than this.
+        assert!(record.got != plain.got || kind == "shield", "{kind}: the stage did nothing");
         for lateness in [PUNCTUAL, LATE] {
             let (got, readings) = replay(&profile, &record, lateness);
             for end in [0, 1] {
