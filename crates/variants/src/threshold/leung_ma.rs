@@ -275,7 +275,7 @@ mod tests {
             config: LeungMaConfig { max_dup_thresh: Segments(max_dup_thresh), ..LeungMaConfig::default() },
             ..with_lengths(90.0, 0.0)
         };
-        for (max_dup_thresh, cwnd, dup_thresh) in [(64, 50.0, 64), (500, 50.0, 90), (500, 40.0, 80), (10, 50.0, 10)] {
+        for (max_dup_thresh, cwnd, dup_thresh) in [(64, 50.0, 64), (500, 50.0, 90), (500, 40.0, 79), (10, 50.0, 10)] {
             assert_eq!(long(max_dup_thresh).threshold(cwnd, None), Segments(dup_thresh));
         }
     }
