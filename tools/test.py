@@ -26,7 +26,7 @@ EVERYWHERE = ("cat", "chmod", "cp", "env", "grep", "id", "mkfifo", "mknod", "sh"
 PROGRAMS = {"cc", "chromium", "curl", "dig", "ip", "iperf3", "mount", "nft", "ping"}
 PROGRAMS |= {"python3", "rustc", "setpriv", "setsid", "tshark", "unshare"}
 # These transfers with the kernel start no program, and take minutes.
-LONG = ("every_variant_against_the_kernel", "_100_mb")
+LONG = ("every_variant_against_the_kernel", "_100_mb", "_per_cent", "two_paths_50_ms_apart", "the_kernel_differs_only")
 # A test with one of these starts programs other than reknit.
 STARTS_PROGRAMS = re.compile(
     r"\bmachine::|\bin_namespace\b|Command::new\((?!env!\(\"CARGO_BIN_EXE)|\bopen_(page|url)\b"
