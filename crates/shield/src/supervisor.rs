@@ -94,7 +94,7 @@ pub(crate) fn signals() -> io::Result<SignalFd> {
     Ok(SignalFd::with_flags(&set, SfdFlags::SFD_CLOEXEC | SfdFlags::SFD_NONBLOCK)?)
 }
 
-/// Removes the rules, whatever happens.
+/// Removes the rules when it is dropped, also after an error.
 struct Guard<'a>(&'a Plan);
 
 impl Drop for Guard<'_> {

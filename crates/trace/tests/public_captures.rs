@@ -355,7 +355,7 @@ fn a_receiver_answers_what_fills_a_hole_at_once() {
 
 #[test]
 fn identifications_of_a_host_show_what_was_sent_first() {
-    // The counter is that of the host, which sends much to others.
+    // The host has one counter for all its packets, and most go to other hosts.
     let mut wire = Wire::opened(Headers { near: 1, ..NO_TIMESTAMPS });
     for i in 0..12_u32 {
         wire.count_on(0, 1200);

@@ -153,7 +153,7 @@ impl Trial {
         self.second = None;
     }
 
-    /// Packets are held from now on, whatever the rate.
+    /// Packets are held from now on, without a trial.
     #[cfg(test)]
     pub(super) fn hold(&mut self) {
         self.enter(Phase::Held);

@@ -1,4 +1,4 @@
-//! A proxy as a process of its own.
+//! A proxy in a separate process.
 
 use std::ops::{Deref, DerefMut};
 use std::path::Path;
