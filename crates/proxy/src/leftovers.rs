@@ -4,11 +4,11 @@
 use std::fs;
 use std::process::{Command, Stdio};
 
-use reknit_host::service::{self, Step};
+use reknit_host::service::{self, Plan, Step};
 
 use crate::marks::{GENERATIONS, Marks};
 use crate::settings::Settings;
-use crate::steering::{Machine, Plan, TABLE};
+use crate::steering::{self, Machine, TABLE};
 
 /// The lock of a running instance.
 #[derive(Debug)]
@@ -53,7 +53,7 @@ impl Lock {
         let found = exist();
         for (option, is_v4) in [("-4", true), ("-6", false)] {
             let machine = Machine { has_local: moved_local(option), ..Machine::default() };
-            Plan::new(&Settings::for_family(is_v4), Marks::new(0), &machine).remove();
+            steering::plan(&Settings::for_family(is_v4), Marks::new(0), &machine).remove();
         }
         let file = self.0.file("settings");
         for line in fs::read_to_string(&file).unwrap_or_default().lines() {

@@ -28,6 +28,5 @@ mod service;
 pub mod settings;
 pub mod steering;
 
-pub use reknit_host::service::fetch;
 pub use service::{dry_run, run};
 pub use settings::Settings;

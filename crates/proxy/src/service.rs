@@ -17,11 +17,9 @@ use crate::metrics::{self, Counters, Labelled};
 use crate::observe::Observer;
 use crate::relay::{Leg, Relayed, relay};
 use crate::settings::{BadLeg, Listener, Settings};
-use crate::steering::{self, DEVICE, Machine, Plan, PortClasses};
+use crate::steering::{self, DEVICE, Machine, PortClasses};
 use crate::{dial, http};
-use reknit_host::service::Line;
-use reknit_host::service::Step;
-use reknit_host::service::clock;
+use reknit_host::service::{Line, Plan, Step, clock};
 
 /// The most requests that wait for a server at the same time. Clients beyond them repeat their SYN.
 const MAX_REQUESTS: usize = 4096;
@@ -62,10 +60,9 @@ struct Current {
 /// # Errors
 /// If this machine is not ready for them.
 pub fn dry_run(settings: &Settings) -> Result<String, String> {
-    let plan = Plan::new(settings, Marks::new(0), &Machine::examine(settings)?);
-    let lines = |steps: &[Step]| steps.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n");
+    let plan = steering::plan(settings, Marks::new(0), &Machine::examine(settings)?);
     let device = format!("ip tuntap add {DEVICE} mode tun    # removed when the proxy ends, however it ends\n");
-    Ok(format!("{device}{}\n\n# at the end:\n{}\n", lines(&plan.steps), lines(&plan.undo)))
+    Ok(format!("{device}{plan}"))
 }
 
 /// Runs until SIGTERM or SIGINT. `load` reads the settings, and again after SIGHUP.
@@ -99,10 +96,9 @@ async fn serve(
     let metrics = bind(settings.metrics).await?;
     let mut signals = Signals::new().map_err(|error| text(&error))?;
     let network = start(&settings).map_err(|error| text(&error))?;
-    let plan = Plan::new(&settings, marks, machine);
+    let plan = steering::plan(&settings, marks, machine);
     lock.promise(&plan)?;
-    plan.apply()?;
-    let guard = Guard(&plan);
+    let applied = plan.apply()?;
     let shared = Arc::new(Shared {
         network: network.clone(),
         marks,
@@ -118,7 +114,7 @@ async fn serve(
     let forwarder = TcpForwarder::new(&network);
     let ended = shared.accept(load, &plan, machine, (&forwarder, &mut signals)).await;
     shared.drain(&forwarder, &mut signals).await;
-    drop(guard);
+    drop(applied);
     ended.map_err(|error| text(&error))
 }
 
@@ -131,15 +127,6 @@ fn started(entry: &Entry) {
 async fn bind(address: SocketAddr) -> Result<tokio::net::TcpListener, String> {
     let bound = tokio::net::TcpListener::bind(address).await;
     bound.map_err(|error| format!("metrics {address}: {}", text(&error)))
-}
-
-/// Removes the rules when it is dropped, also after an error.
-struct Guard<'a>(&'a Plan);
-
-impl Drop for Guard<'_> {
-    fn drop(&mut self) {
-        self.0.remove();
-    }
 }
 
 /// Creates the device and the network on it.
@@ -243,7 +230,7 @@ impl Shared {
         let rest =
             |settings: &Settings| (settings.memory, settings.mtu, settings.metrics, settings.fail, settings.untouched);
         let is_rule = |step: &&Step| !matches!(step, Step::Nft(_));
-        let next = Plan::new(&settings, self.marks, machine);
+        let next = steering::plan(&settings, self.marks, machine);
         let has_same_routes = plan.steps.iter().filter(is_rule).eq(next.steps.iter().filter(is_rule));
         let has_local = Machine::examine(&settings)?.has_local;
         if rest(&settings) != rest(&current.settings) || !has_same_routes || has_local != machine.has_local {

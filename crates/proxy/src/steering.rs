@@ -13,7 +13,7 @@ use nix::sys::socket::SockaddrStorage;
 use crate::goodput::By;
 use crate::marks::{MASK, Marks};
 use crate::settings::{BadLeg, ClientAddress, Fail, Listener, Settings};
-use reknit_host::service::{Step, setting};
+use reknit_host::service::{Plan, Step, setting};
 
 /// The TUN device.
 pub const DEVICE: &str = "reknit-proxy";
@@ -25,15 +25,6 @@ const TO_SOCKETS: u32 = 29_292;
 /// The preferences of the rules. The rule for local addresses has 0, and moves behind ours if a listener has a local address.
 const PREFERENCE: u32 = 10;
 const LOCAL: u32 = 20;
-
-/// What is done to this machine, and how it is undone.
-#[derive(Clone, Debug)]
-pub struct Plan {
-    /// The steps once the device exists.
-    pub steps: Vec<Step>,
-    /// The steps that undo them. Each may fail: what it undoes may not have been done.
-    pub undo: Vec<Step>,
-}
 
 /// Which parts of a machine's configuration matter.
 #[derive(Clone, Debug, Default)]
@@ -84,74 +75,51 @@ fn closed_interfaces() -> Vec<String> {
     names.filter(is_closed).collect()
 }
 
-impl Plan {
-    /// The steps for these settings.
-    pub fn new(settings: &Settings, marks: Marks, machine: &Machine) -> Plan {
-        let mut plan = Plan { steps: Vec::new(), undo: Vec::new() };
-        for (key, value) in [("accept_local", "1"), ("rp_filter", "2"), ("forwarding", "1")] {
-            plan.steps.push(Step::Set(format!("net.ipv4.conf.{DEVICE}.{key}"), value.to_owned()));
-        }
-        for interface in &machine.closed_interfaces {
-            let key = format!("net.ipv4.conf.{interface}.forwarding");
-            plan.steps.push(Step::Set(key.clone(), "1".to_owned()));
-            plan.undo.push(Step::Set(key, "0".to_owned()));
-        }
-        let has = |is_v4| settings.listeners.iter().any(|listener| listener.listen.is_ipv4() == is_v4);
-        for (option, everything) in [("-4", "0.0.0.0/0"), ("-6", "::/0")].into_iter().filter(|(o, _)| has(*o == "-4")) {
-            plan.routes(option, everything, settings, marks);
-            if machine.has_local {
-                plan.move_local(option);
-            }
-        }
-        plan.steps.push(Step::Nft(rules(settings, marks, machine)));
-        plan.undo.insert(0, Step::Run(format!("nft delete table inet {TABLE}")));
-        plan
+/// What is done for these settings once the device exists.
+pub fn plan(settings: &Settings, marks: Marks, machine: &Machine) -> Plan {
+    let mut plan = Plan::default();
+    for (key, value) in [("accept_local", "1"), ("rp_filter", "2"), ("forwarding", "1")] {
+        plan.steps.push(Step::Set(format!("net.ipv4.conf.{DEVICE}.{key}"), value.to_owned()));
     }
+    for interface in &machine.closed_interfaces {
+        let key = format!("net.ipv4.conf.{interface}.forwarding");
+        plan.steps.push(Step::Set(key.clone(), "1".to_owned()));
+        plan.undo.push(Step::Set(key, "0".to_owned()));
+    }
+    let has = |is_v4| settings.listeners.iter().any(|listener| listener.listen.is_ipv4() == is_v4);
+    for (option, everything) in [("-4", "0.0.0.0/0"), ("-6", "::/0")].into_iter().filter(|(o, _)| has(*o == "-4")) {
+        add_routes(&mut plan, option, everything, settings, marks);
+        if machine.has_local {
+            move_local(&mut plan, option);
+        }
+    }
+    plan.steps.push(Step::Nft(rules(settings, marks, machine)));
+    plan.undo.insert(0, Step::Run(format!("nft delete table inet {TABLE}")));
+    plan
+}
 
-    fn routes(&mut self, option: &str, everything: &str, settings: &Settings, marks: Marks) {
-        let mut run = |line: String| self.steps.push(Step::Run(format!("ip {option} {line}")));
-        run(format!("route add default dev {DEVICE} table {TO_DEVICE}"));
-        if settings.fail == Fail::Closed {
-            run(format!("route add unreachable default metric 4294967295 table {TO_DEVICE}"));
-        }
-        run(format!("route add local {everything} dev lo table {TO_SOCKETS}"));
-        for (mark, table) in [(marks.front(), TO_DEVICE), (marks.back(), TO_SOCKETS)] {
-            run(format!("rule add pref {PREFERENCE} fwmark {mark}/{MASK:#010x} lookup {table}"));
-        }
-        let mut undo = |line: String| self.undo.push(Step::Run(format!("ip {option} {line}")));
-        for table in [TO_DEVICE, TO_SOCKETS] {
-            undo(format!("rule del pref {PREFERENCE} lookup {table}"));
-            undo(format!("route flush table {table}"));
-        }
+fn add_routes(plan: &mut Plan, option: &str, everything: &str, settings: &Settings, marks: Marks) {
+    let mut run = |line: String| plan.steps.push(Step::Run(format!("ip {option} {line}")));
+    run(format!("route add default dev {DEVICE} table {TO_DEVICE}"));
+    if settings.fail == Fail::Closed {
+        run(format!("route add unreachable default metric 4294967295 table {TO_DEVICE}"));
     }
+    run(format!("route add local {everything} dev lo table {TO_SOCKETS}"));
+    for (mark, table) in [(marks.front(), TO_DEVICE), (marks.back(), TO_SOCKETS)] {
+        run(format!("rule add pref {PREFERENCE} fwmark {mark}/{MASK:#010x} lookup {table}"));
+    }
+    let mut undo = |line: String| plan.undo.push(Step::Run(format!("ip {option} {line}")));
+    for table in [TO_DEVICE, TO_SOCKETS] {
+        undo(format!("rule del pref {PREFERENCE} lookup {table}"));
+        undo(format!("route flush table {table}"));
+    }
+}
 
-    /// Lets our rules come before the one for local addresses.
-    fn move_local(&mut self, option: &str) {
-        let step = |line: &str, pref: u32| Step::Run(format!("ip {option} rule {line} pref {pref} lookup local"));
-        self.steps.extend([step("add", LOCAL), step("del", 0)]);
-        self.undo.extend([step("add", 0), step("del", LOCAL)]);
-    }
-
-    /// Does all steps; if one fails, undoes those before it.
-    ///
-    /// # Errors
-    /// The step, and what went wrong.
-    pub(crate) fn apply(&self) -> Result<(), String> {
-        for step in &self.steps {
-            if let Err(error) = step.execute() {
-                self.remove();
-                return Err(error);
-            }
-        }
-        Ok(())
-    }
-
-    /// Undoes all steps.
-    pub(crate) fn remove(&self) {
-        for step in &self.undo {
-            let _ = step.execute();
-        }
-    }
+/// Lets our rules come before the one for local addresses.
+fn move_local(plan: &mut Plan, option: &str) {
+    let step = |line: &str, pref: u32| Step::Run(format!("ip {option} rule {line} pref {pref} lookup local"));
+    plan.steps.extend([step("add", LOCAL), step("del", 0)]);
+    plan.undo.extend([step("add", 0), step("del", LOCAL)]);
 }
 
 /// The condition that a packet asks for a new connection.
@@ -321,7 +289,7 @@ mod tests {
 
     #[test]
     fn a_plan_is_printed_as_commands_and_undone_in_full() {
-        let plan = Plan::new(&settings(), Marks::new(3), &Machine::default());
+        let plan = plan(&settings(), Marks::new(3), &Machine::default());
         let text = commands(&plan);
         for expected in [
             "sysctl -w net.ipv4.conf.reknit-proxy.accept_local=1",
@@ -341,7 +309,7 @@ mod tests {
     #[test]
     fn a_local_address_needs_our_rules_before_the_local_one() {
         let machine = Machine { has_local: true, closed_interfaces: vec!["eth0".to_owned()] };
-        let plan = Plan::new(&Settings { fail: Fail::Closed, ..settings() }, Marks::new(0), &machine);
+        let plan = plan(&Settings { fail: Fail::Closed, ..settings() }, Marks::new(0), &machine);
         let text = commands(&plan);
         let at = |part: &str| text.find(part).unwrap_or_else(|| panic!("{part}: {text}"));
         assert!(at("rule add pref 20 lookup local") < at("rule del pref 0 lookup local"));

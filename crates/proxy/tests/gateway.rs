@@ -12,6 +12,8 @@ use std::time::{Duration, Instant};
 
 use network::{Proxy, can_run};
 use nix::sys::signal::Signal;
+use reknit_host::service;
+use reknit_proxy::settings::METRICS;
 use reknit_testkit::gateway::{CLIENT, Connection, Network, SERVER, SERVER_V6};
 use tempfile::TempDir;
 
@@ -264,7 +266,7 @@ fn transfers_by_the_proxy_and_by_the_kernel_are_compared() {
         connection.transfer(200_000).unwrap();
         connection.close().unwrap();
     }
-    let metrics = network.gateway.run(|| reknit_proxy::fetch(reknit_proxy::settings::METRICS)).unwrap();
+    let metrics = network.gateway.run(|| service::fetch("proxy", METRICS)).unwrap();
     let value = |name: &str, by: &str| -> f64 {
         let start = format!("reknit_proxy_{name}{{listener=\"{SERVER}:80\"{by}}} ");
         let found = metrics.lines().find_map(|line| line.strip_prefix(&start));

@@ -25,6 +25,5 @@ mod settings;
 mod supervisor;
 mod worker;
 
-pub use reknit_host::service::fetch;
 pub use settings::{METRICS, Mode, Settings};
 pub use supervisor::{dry_run, run};

@@ -3,7 +3,7 @@
 //! They are made with iptables, since some kernels have its target NFQUEUE but not the statement `queue` of nftables. Packets
 //! with TCP that arrive on an interface jump to a chain of our own, whether this machine forwards or receives them.
 
-use reknit_host::service::Step;
+use reknit_host::service::{Plan, Step};
 
 use crate::settings::{Mode, Settings};
 
@@ -14,58 +14,29 @@ pub const PROGRAMS: [&str; 2] = ["iptables", "ip6tables"];
 /// The chains of the kernel, in the table mangle.
 const HOOKS: [&str; 2] = ["FORWARD", "INPUT"];
 
-/// What is done to this machine, and how it is undone.
-#[derive(Clone, Debug)]
-pub struct Plan {
-    /// The steps once the queues are read.
-    pub steps: Vec<Step>,
-    /// The steps that undo them. Each may fail: what it undoes may not have been done.
-    pub undo: Vec<Step>,
-}
-
-impl Plan {
-    /// The steps for these settings; none for the mode that only watches.
-    pub fn new(settings: &Settings) -> Plan {
-        let mut plan = Plan { steps: Vec::new(), undo: Vec::new() };
-        if settings.mode == Mode::Observe {
-            return plan;
-        }
-        let last = settings.queue_numbers().last().unwrap_or(settings.first_queue);
-        let queues = format!("--queue-balance {}:{last}", settings.first_queue);
-        for program in PROGRAMS {
-            let run = |line: String| Step::Run(format!("{program} -w -t mangle {line}"));
-            plan.steps.push(run(format!("-N {CHAIN}")));
-            plan.steps.push(run(format!("-A {CHAIN} -j NFQUEUE {queues} --queue-bypass")));
-            for interface in &settings.interfaces {
-                for hook in HOOKS {
-                    let rule = format!("{hook} -i {interface} -p tcp -j {CHAIN}");
-                    plan.steps.push(run(format!("-I {rule}")));
-                    plan.undo.push(run(format!("-D {rule}")));
-                }
-            }
-            plan.undo.push(run(format!("-F {CHAIN}")));
-            plan.undo.push(run(format!("-X {CHAIN}")));
-        }
-        plan
+/// What is done for these settings once the queues are read; nothing for the mode that only watches.
+pub fn plan(settings: &Settings) -> Plan {
+    let mut plan = Plan::default();
+    if settings.mode == Mode::Observe {
+        return plan;
     }
-
-    /// Does all steps; if one fails, undoes those before it.
-    pub(crate) fn apply(&self) -> Result<(), String> {
-        for step in &self.steps {
-            if let Err(error) = step.execute() {
-                self.remove();
-                return Err(error);
+    let last = settings.queue_numbers().last().unwrap_or(settings.first_queue);
+    let queues = format!("--queue-balance {}:{last}", settings.first_queue);
+    for program in PROGRAMS {
+        let run = |line: String| Step::Run(format!("{program} -w -t mangle {line}"));
+        plan.steps.push(run(format!("-N {CHAIN}")));
+        plan.steps.push(run(format!("-A {CHAIN} -j NFQUEUE {queues} --queue-bypass")));
+        for interface in &settings.interfaces {
+            for hook in HOOKS {
+                let rule = format!("{hook} -i {interface} -p tcp -j {CHAIN}");
+                plan.steps.push(run(format!("-I {rule}")));
+                plan.undo.push(run(format!("-D {rule}")));
             }
         }
-        Ok(())
+        plan.undo.push(run(format!("-F {CHAIN}")));
+        plan.undo.push(run(format!("-X {CHAIN}")));
     }
-
-    /// Undoes all steps.
-    pub(crate) fn remove(&self) {
-        for step in &self.undo {
-            let _ = step.execute();
-        }
-    }
+    plan
 }
 
 #[cfg(test)]
@@ -76,7 +47,7 @@ mod tests {
     fn both_families_and_hooks_are_covered_and_undone() {
         let interfaces = vec!["wan0".to_owned(), "wan1".to_owned()];
         let settings = Settings { mode: Mode::Resequence, interfaces, ..Settings::default() };
-        let plan = Plan::new(&settings);
+        let plan = plan(&settings);
         let lines = |steps: &[Step]| steps.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n");
         let (steps, undo) = (lines(&plan.steps), lines(&plan.undo));
         for program in PROGRAMS {
@@ -89,6 +60,6 @@ mod tests {
                 }
             }
         }
-        assert!(Plan::new(&Settings { mode: Mode::Observe, ..settings }).steps.is_empty());
+        assert!(super::plan(&Settings { mode: Mode::Observe, ..settings }).steps.is_empty());
     }
 }

@@ -14,7 +14,7 @@ use reknit_host::RealTime;
 use reknit_host::service::{Line, clock};
 
 use crate::leftovers::{self, Lock};
-use crate::rules::Plan;
+use crate::rules;
 use crate::settings::{Mode, Settings};
 use crate::worker;
 
@@ -31,13 +31,10 @@ const LONGEST_PAUSE: Duration = Duration::from_mins(1);
 
 /// The commands that [`run`] would execute.
 pub fn dry_run(settings: &Settings) -> String {
-    let plan = Plan::new(settings);
-    let lines =
-        |steps: &[reknit_host::service::Step]| steps.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n");
-    if plan.steps.is_empty() {
+    if settings.mode == Mode::Observe {
         return "# nothing is changed: packets are only watched\n".to_owned();
     }
-    format!("{}\n\n# at the end:\n{}\n", lines(&plan.steps), lines(&plan.undo))
+    rules::plan(settings).to_string()
 }
 
 /// Runs until SIGTERM or SIGINT.
@@ -54,9 +51,8 @@ pub fn run(settings: &Settings) -> Result<(), String> {
     }
     let signals = signals().map_err(|error| text(&error))?;
     let mut worker = Worker::start()?;
-    let plan = Plan::new(settings);
-    plan.apply()?;
-    let guard = Guard(&plan);
+    let plan = rules::plan(settings);
+    let applied = plan.apply()?;
     let mode = if settings.mode == Mode::Observe { "observe" } else { "resequence" };
     Line::new("started").with("mode", mode).with("interfaces", settings.interfaces.join(",")).write();
     let _punctual = RealTime::begin();
@@ -75,7 +71,7 @@ pub fn run(settings: &Settings) -> Result<(), String> {
         }
         Line::new("restarted").write();
     }
-    drop(guard);
+    drop(applied);
     worker.end();
     Line::new("ended").write();
     Ok(())
@@ -92,15 +88,6 @@ pub(crate) fn signals() -> io::Result<SignalFd> {
     set.add(Signal::SIGINT);
     set.thread_block()?;
     Ok(SignalFd::with_flags(&set, SfdFlags::SFD_CLOEXEC | SfdFlags::SFD_NONBLOCK)?)
-}
-
-/// Removes the rules when it is dropped, also after an error.
-struct Guard<'a>(&'a Plan);
-
-impl Drop for Guard<'_> {
-    fn drop(&mut self) {
-        self.0.remove();
-    }
 }
 
 /// Starts a worker after the pause, until one runs. None if a signal comes first.

@@ -7,7 +7,8 @@ use std::time::{Duration, Instant};
 
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
-use reknit_shield::{METRICS, Mode, Settings, fetch};
+use reknit_host::service;
+use reknit_shield::{METRICS, Mode, Settings};
 use reknit_testkit::gateway::{Namespace, Network, SERVER, SERVER_V6, Service};
 use reknit_testkit::machine;
 
@@ -61,7 +62,7 @@ fn rules(gateway: &Namespace) -> String {
 fn sees_packets(gateway: &Namespace, at_least: u64) -> bool {
     let until = Instant::now() + Duration::from_secs(3);
     loop {
-        let metrics = gateway.run(|| fetch(METRICS)).unwrap();
+        let metrics = gateway.run(|| service::fetch("shield", METRICS)).unwrap();
         let value = metrics.lines().find_map(|line| line.strip_prefix("reknit_shield_packets_total "));
         let value: u64 = value.unwrap_or_else(|| panic!("{metrics}")).parse().unwrap();
         if value >= at_least || Instant::now() > until {

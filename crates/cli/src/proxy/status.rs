@@ -4,6 +4,8 @@ use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::net::SocketAddr;
 
+use reknit_host::service;
+
 use crate::{Failure, output};
 
 /// With fewer transfers of either kind, nothing is compared.
@@ -12,9 +14,7 @@ const MIN_TRANSFERS: f64 = 5.0;
 const DIFFERENCE: f64 = 1.1;
 
 pub(crate) fn show(address: SocketAddr) -> Result<(), Failure> {
-    let metrics = reknit_proxy::fetch(address)
-        .map_err(|error| Failure::Failed(format!("{error}; does `reknit proxy` run, and with these --metrics?")))?;
-    output::print(&text(&metrics))
+    output::print(&text(&service::fetch("proxy", address).map_err(Failure::Failed)?))
 }
 
 /// The values by listener, and by name with the label `by`.
@@ -22,15 +22,9 @@ type Samples = BTreeMap<String, BTreeMap<String, String>>;
 
 fn samples(metrics: &str) -> Samples {
     let mut samples = Samples::new();
-    for line in metrics.lines() {
-        let Some((name, rest)) = line.strip_prefix("reknit_proxy_").and_then(|line| line.split_once("{listener=\""))
-        else {
-            continue;
-        };
-        let Some((listener, rest)) = rest.split_once('"') else { continue };
-        let by = rest.split_once("by=\"").and_then(|(_, rest)| rest.split_once('"')).map_or("", |(by, _)| by);
-        let value = rest.rsplit_once(' ').map_or("", |(_, value)| value);
-        samples.entry(listener.to_owned()).or_default().insert(format!("{name}{by}"), value.to_owned());
+    for one in service::samples("proxy", metrics) {
+        let name = format!("{}{}", one.name, one.label("by"));
+        samples.entry(one.label("listener").to_owned()).or_default().insert(name, one.value.to_owned());
     }
     samples
 }

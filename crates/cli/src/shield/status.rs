@@ -4,18 +4,18 @@ use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::net::SocketAddr;
 
+use reknit_host::service;
+
 use crate::{Failure, output};
 
 pub(crate) fn show(address: SocketAddr) -> Result<(), Failure> {
-    let metrics = reknit_shield::fetch(address)
-        .map_err(|error| Failure::Failed(format!("{error}; does `reknit shield` run, and with these --metrics?")))?;
-    output::print(&text(&metrics))
+    output::print(&text(&service::fetch("shield", address).map_err(Failure::Failed)?))
 }
 
 /// Totals, and a line for each flow that suffers.
 fn text(metrics: &str) -> String {
-    let samples = || metrics.lines().filter_map(|line| line.strip_prefix("reknit_shield_")?.rsplit_once(' '));
-    let totals: BTreeMap<&str, &str> = samples().filter(|(name, _)| !name.contains('{')).collect();
+    let samples = || service::samples("shield", metrics);
+    let totals: BTreeMap<&str, &str> = samples().map(|one| (one.name, one.value)).collect();
     let count = |name: &str| reknit_units::grouped(totals.get(name).and_then(|value| value.parse().ok()).unwrap_or(0));
     let mut text = format!(
         "packets   {} seen, {} late, {} held, {} held now\nflows     {}; {} spurious retransmissions\n\
@@ -30,20 +30,16 @@ fn text(metrics: &str) -> String {
         count("trials_kept_total"),
         count("trials_ended_total"),
     );
-    for (labels, spurious) in samples().filter_map(|(name, value)| Some((name.strip_prefix("flow_spurious{")?, value)))
-    {
-        let label = |name: &str| {
-            let (_, rest) = labels.split_once(&format!("{name}=\"")).unwrap_or_default();
-            rest.split('"').next().unwrap_or_default().to_owned()
-        };
+    for flow in samples().filter(|one| one.name == "flow_spurious") {
         let _ = writeln!(
             text,
-            "{} to {}: {}; {} late packets, {spurious} spurious retransmissions, waits {} ms",
-            label("from"),
-            label("to"),
-            label("phase"),
-            label("late"),
-            label("wait_ms"),
+            "{} to {}: {}; {} late packets, {} spurious retransmissions, waits {} ms",
+            flow.label("from"),
+            flow.label("to"),
+            flow.label("phase"),
+            flow.label("late"),
+            flow.value,
+            flow.label("wait_ms"),
         );
     }
     text

@@ -40,11 +40,44 @@ fn answer(mut stream: TcpStream, text: &impl Fn() -> String) -> io::Result<()> {
     )
 }
 
-/// The metrics that a service serves at `address`.
+/// The metrics that `service`, such as `proxy`, serves at `address`.
 ///
 /// # Errors
 /// If nothing answers there, or not with metrics.
-pub fn fetch(address: SocketAddr) -> Result<String, String> {
+pub fn fetch(service: &str, address: SocketAddr) -> Result<String, String> {
+    ask(address).map_err(|error| format!("{error}; does `reknit {service}` run, and with these --metrics?"))
+}
+
+/// A number in the metrics of a service.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Sample<'a> {
+    /// Without the prefix of the service.
+    pub name: &'a str,
+    labels: &'a str,
+    /// The number.
+    pub value: &'a str,
+}
+
+impl<'a> Sample<'a> {
+    /// The value of a label; empty if there is none.
+    pub fn label(&self, name: &str) -> &'a str {
+        let start = format!("{name}=\"");
+        let rest = self.labels.strip_prefix(&start).or_else(|| Some(self.labels.split_once(&format!(",{start}"))?.1));
+        rest.and_then(|rest| rest.split('"').next()).unwrap_or_default()
+    }
+}
+
+/// The samples of `service` in its metrics.
+pub fn samples<'a>(service: &str, metrics: &'a str) -> impl Iterator<Item = Sample<'a>> {
+    let prefix = format!("reknit_{service}_");
+    metrics.lines().filter_map(move |line| {
+        let (name, value) = line.strip_prefix(&prefix)?.rsplit_once(' ')?;
+        let (name, labels) = name.split_once('{').unwrap_or((name, ""));
+        Some(Sample { name, labels, value })
+    })
+}
+
+fn ask(address: SocketAddr) -> Result<String, String> {
     let refuse = |error: io::Error| format!("{address}: {}", reknit_config::file_error(&error));
     let mut stream = TcpStream::connect_timeout(&address, PATIENCE).map_err(refuse)?;
     stream.set_read_timeout(Some(PATIENCE)).map_err(refuse)?;
@@ -66,11 +99,24 @@ mod tests {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap();
         serve(listener, || "reknit 1\n".to_owned());
-        assert_eq!(fetch(address).unwrap(), "reknit 1\n");
+        assert_eq!(fetch("x", address).unwrap(), "reknit 1\n");
         let mut stream = TcpStream::connect(address).unwrap();
         write!(stream, "GET / HTTP/1.1\r\n\r\n").unwrap();
         let mut answer = String::new();
         stream.read_to_string(&mut answer).unwrap();
         assert!(answer.starts_with("HTTP/1.1 404"), "{answer}");
+    }
+
+    #[test]
+    fn samples_have_names_labels_and_values() {
+        let metrics = "# TYPE reknit_x_flows gauge\nreknit_x_flows 3\nreknit_y_flows 4\n\
+                       reknit_x_late{from=\"[fd00::1]:3\",rom=\"web, 2\"} 1.5\n";
+        let found: Vec<Sample<'_>> = samples("x", metrics).collect();
+        assert_eq!(
+            found.iter().map(|one| (one.name, one.value)).collect::<Vec<_>>(),
+            [("flows", "3"), ("late", "1.5")]
+        );
+        let labels = ["from", "rom", "om", "to"].map(|name| found[1].label(name));
+        assert_eq!(labels, ["[fd00::1]:3", "web, 2", "", ""]);
     }
 }

@@ -6,8 +6,10 @@ mod execute;
 mod lock;
 mod log;
 mod metrics;
+mod plan;
 
 pub use execute::{Step, setting};
 pub use lock::Lock;
 pub use log::Line;
-pub use metrics::{fetch, serve};
+pub use metrics::{Sample, fetch, samples, serve};
+pub use plan::{Applied, Plan};
