@@ -3,6 +3,10 @@
 //! has used its share while others wait in the send queue gets its next turn after them, and so do segments that arrive for it.
 //! A part of each socket.
 
+use reknit_units::Segments;
+
+/// The most segments that one event of a connection sends: about 20 us of work. The rest waits for its turn.
+pub(crate) const MOST_PER_EVENT: Segments = Segments(128);
 /// What a turn allows, as bytes to copy: 58 packets of 1500 bytes to send, or 13 of 64 KiB; about 0.3 ms.
 const QUANTUM: i64 = 1 << 20;
 /// Receiving a packet, sending one, takes as long as copying so many bytes: above all, it is a system call.

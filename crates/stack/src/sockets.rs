@@ -64,6 +64,8 @@ pub(crate) enum Dequeued {
     Segment(Transmit),
     /// The socket with this index may process the next segment that has arrived for it (`Sockets::on_waiting_segment`).
     Arrival(u32),
+    /// The socket with this index may do the next part of what its last event has left (`Sockets::on_timer`).
+    Backlog(u32),
     /// The socket with this index has nothing more to send, and must be settled (`Stack::settle`).
     Over(u32),
     /// No socket has anything to send.
@@ -291,6 +293,10 @@ impl Sockets {
                 let len = usize::from(transmit.segment.len);
                 socket.charge_sent(len, queue.joins(len, self.offload));
                 return Dequeued::Segment(transmit);
+            }
+            if socket.takes_backlog() {
+                socket.join_queue(); // it has stayed there
+                return Dequeued::Backlog(index);
             }
             if socket.has_arrivals() {
                 socket.join_queue(); // it has stayed there

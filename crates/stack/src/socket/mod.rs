@@ -15,7 +15,7 @@ use reknit_wire::Decoded;
 
 use crate::answers::Transmit;
 use crate::busy::Stopwatch;
-use crate::deficit::Deficit;
+use crate::deficit::{self, Deficit};
 use crate::events::{Event, Events};
 use crate::flow::FourTuple;
 use crate::ingress::Ingress;
@@ -103,7 +103,9 @@ impl Socket {
             prepared,
         };
         let window = socket.tuning.window();
-        socket.stream.connection_mut().limit_receive_window(window);
+        let connection = socket.stream.connection_mut();
+        connection.limit_receive_window(window);
+        connection.limit_event(deficit::MOST_PER_EVENT);
         socket
     }
 

@@ -51,6 +51,15 @@ impl Socket {
         Some(arrival)
     }
 
+    /// True if the last event has left a part of its work, which is charged to it like a segment that arrives.
+    pub(crate) fn takes_backlog(&mut self) -> bool {
+        let has_backlog = self.connection().has_backlog();
+        if has_backlog {
+            self.deficit.charge_arrival(0);
+        }
+        has_backlog
+    }
+
     /// True if it may go on: it has not used its share, or no others wait. `begins`: its turn begins.
     #[inline]
     pub(crate) fn has_turn(&mut self, begins: bool, others_wait: bool) -> bool {

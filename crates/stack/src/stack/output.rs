@@ -25,6 +25,7 @@ impl Stack {
             match self.sockets.poll(now, payload, !self.answers.is_empty()) {
                 Dequeued::Segment(transmit) => return Some(transmit),
                 Dequeued::Arrival(index) => self.on_waiting_segment(now, index),
+                Dequeued::Backlog(index) => self.on_due(now, index),
                 Dequeued::Over(index) => self.settle(now, index),
                 Dequeued::Nobody => return self.answers.pop(None),
             }

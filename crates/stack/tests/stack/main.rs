@@ -13,3 +13,4 @@ mod many;
 mod opening;
 mod pair;
 mod room;
+mod turns;

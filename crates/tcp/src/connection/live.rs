@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use std::hint::black_box;
 use std::sync::Arc;
 
-use reknit_units::{Bytes, Duration, Instant};
+use reknit_units::{Bytes, Duration, Instant, Segments};
 
 use super::{CloseReason, Connection, Identity, State};
 use crate::config::Config;
@@ -79,6 +79,18 @@ impl Connection {
     /// is still accepted.
     pub fn limit_receive_window(&mut self, limit: Bytes) {
         self.receiver.limit_window(limit);
+    }
+
+    /// One event sends at most `most` segments. The rest follows in further events at the same time: see
+    /// [`Connection::has_backlog`]. Without this limit, it is 2048.
+    pub fn limit_event(&mut self, most: Segments) {
+        self.sender.limit_event(most.0);
+    }
+
+    /// True if the last event has left work for another one. [`Connection::deadline`] is then over, and
+    /// [`Connection::on_timer`] does the next part. What it sends is ready to be polled before.
+    pub fn has_backlog(&self) -> bool {
+        self.sender.has_backlog()
     }
 
     /// The path does not carry larger segments than `mss`, options included. Outstanding segments that are larger did

@@ -21,7 +21,7 @@ struct Marking {
 }
 
 /// What is left to do, and since when.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(Clone, PartialEq, Debug)]
 pub(super) struct Backlog {
     since: Instant,
     /// An ACK that was processed in part.
@@ -29,9 +29,25 @@ pub(super) struct Backlog {
     marking: Option<Box<Marking>>,
     /// How many more segments may be sent.
     to_send: u32,
+    /// How many one event may send.
+    most_to_send: u32,
 }
 
 impl Backlog {
+    pub(super) fn new() -> Backlog {
+        Backlog { since: Instant::ZERO, ack: None, marking: None, to_send: 0, most_to_send: AT_ONCE as u32 }
+    }
+
+    /// How many segments one event may send.
+    pub(super) fn most_to_send(&self) -> u32 {
+        self.most_to_send
+    }
+
+    /// From now on, one event may send `most` segments, if that is less than [`AT_ONCE`].
+    pub(super) fn set_most_to_send(&mut self, most: u32) {
+        self.most_to_send = most.clamp(1, AT_ONCE as u32);
+    }
+
     /// When to continue: at once if anything is left. `board_reopens` while loss marks are being removed.
     pub(super) fn deadline(&self, board_reopens: bool) -> Instant {
         let is_left = board_reopens || self.marking.is_some() || self.ack.is_some() || self.to_send > 0;
@@ -92,7 +108,7 @@ impl Backlog {
 impl Sender {
     /// Does the next part of the backlog. False if there was nothing to do. Called first by `on_timer`.
     pub(super) fn process_backlog(&mut self, now: Instant) -> bool {
-        if !self.backlog.deadline(self.board.reopens()).is_set() {
+        if !self.has_backlog() {
             return false;
         }
         if self.board.reopens() {

@@ -64,6 +64,16 @@ impl Sender {
         Some((result.mss, result.has_arrived))
     }
 
+    /// One event sends at most so many segments. The rest follows in further events at the same time.
+    pub(crate) fn limit_event(&mut self, most: u32) {
+        self.backlog.set_most_to_send(most);
+    }
+
+    /// True if work is left for another event at the same time.
+    pub(crate) fn has_backlog(&self) -> bool {
+        self.backlog.deadline(self.board.reopens()).is_set()
+    }
+
     /// No new data is sent until [`Sender::replace_plugins`].
     pub(crate) fn hold_new_data(&mut self) {
         self.constraints.hold_new_data();

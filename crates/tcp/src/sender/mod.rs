@@ -197,7 +197,7 @@ impl Sender {
             dsack_limit: DsackLimit::default(),
             reneging: Reneging::new(),
             size_probe: SizeProbe::default(),
-            backlog: Backlog::default(),
+            backlog: Backlog::new(),
             newly: Vec::new(),
             outbox: Vec::new(),
             stats: SendStats::default(),

@@ -8,7 +8,7 @@ use super::room::NewData;
 use super::{Outgoing, Sender, context};
 use crate::config::Retransmit;
 use crate::facts::Phase;
-use crate::scoreboard::{AT_ONCE, New, SegId, SegmentRecord, SendReason};
+use crate::scoreboard::{New, SegId, SegmentRecord, SendReason};
 use crate::seams::Fill;
 
 /// Why transmission stopped.
@@ -107,7 +107,7 @@ impl Sender {
         if stop.is_none() {
             self.timers.end_pause();
         }
-        let part = burst.min(AT_ONCE as u32);
+        let part = burst.min(self.backlog.most_to_send());
         for _ in 0..part {
             stop = if self.pacer.must_wait(now) { Some(Stop::Paced) } else { self.send_one(now).err() };
             if stop.is_some() {

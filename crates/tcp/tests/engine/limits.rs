@@ -119,6 +119,18 @@ vector!(a_flight_without_a_burst_limit_is_sent_in_parts, |isn| {
     assert_eq!(sent_in_parts(&mut s), [2048, 2048, 2048, 2048, 1808]);
 });
 
+vector!(an_event_sends_no_more_than_its_owner_allows, |isn| {
+    let n = 1000;
+    let mut s = TestSender::new(isn, &variant("sack"), config(n), 100);
+    s.sent();
+    s.connection.limit_event(Segments(128));
+    s.at(200).deliver(&Ack { cum: n, ..Ack::default() });
+    assert!(s.connection.has_backlog());
+    let parts = sent_in_parts(&mut s);
+    assert!(parts[..7] == [128; 7] && parts.iter().sum::<u32>() >= n, "{parts:?}");
+    assert!(!s.connection.has_backlog());
+});
+
 vector!(blocks_and_timeouts_are_processed_in_parts, |isn| {
     let n = 20_000;
     let mut s = TestSender::new(isn, &variant("sack"), config(n), 100);
