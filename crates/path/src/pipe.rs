@@ -337,8 +337,15 @@ impl<P: Packet> Pipe<P> {
         }
     }
 
-    /// Continues with the packets that stage `i` has let out.
+    /// Loses the packets that stage `i` has dropped, and continues with those that it has let out.
     fn walk_exits(&mut self, i: usize) {
+        if !self.exits.drops.is_empty() {
+            let mut drops = std::mem::take(&mut self.exits.drops);
+            for drop in drops.drain(..) {
+                self.lose(drop.at, drop.item, i, drop.why);
+            }
+            self.exits.drops = drops;
+        }
         let mut exits = std::mem::take(&mut self.exits.exits);
         // Copies are made before anything happens to the originals in later stages.
         for (_, exit) in exits.iter_mut().filter(|(_, exit)| exit.copy) {

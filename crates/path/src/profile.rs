@@ -355,7 +355,7 @@ mod tests {
     fn errors_name_the_place_and_what_is_allowed() {
         assert_eq!(
             error(&GOOD.replace("rate", "rait")),
-            "bad.toml: forward[0].rait: unknown key; did you mean `rate`? Allowed are rate, delay, queue, red (link stage)"
+            "bad.toml: forward[0].rait: unknown key; did you mean `rate`? Allowed are rate, delay, queue, red, codel, fq_codel, pie (link stage)"
         );
         assert_eq!(
             error(&GOOD.replace("10 Mbit/s", "10 Mb")),

@@ -1,17 +1,27 @@
 //! A link: packets wait in a queue, are serialised one after the other, and propagate. The queue drops packets when it
-//! is full, or earlier with RED (Floyd and Jacobson, 1993).
+//! is full, or earlier if it is managed.
+
+mod codel;
+mod fair;
+mod pie;
+mod red;
 
 use std::collections::VecDeque;
 use std::fmt;
 
 use reknit_config::KeyError;
-use reknit_units::{Bytes, Capacity, Duration, Instant, Rate, Share};
+use reknit_units::{Bytes, Capacity, Duration, Instant, Rate};
 use serde::{Deserialize, Serialize};
 
+pub use self::codel::CoDel;
+use self::fair::FairQueues;
+pub use self::fair::FqCoDel;
+pub use self::pie::Pie;
+pub use self::red::Red;
 use super::{Departures, DropReason, Parameters, Spec, Stage, StageOutcome, StagePacket};
 use crate::error::positive;
 use crate::queue::QueueSize;
-use crate::random::{Stream, StreamId};
+use crate::random::StreamId;
 
 /// Parameters.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize, schemars::JsonSchema)]
@@ -25,35 +35,36 @@ pub struct Link {
     pub queue: QueueSize,
     /// Drops packets early and at random as the queue grows.
     pub red: Option<Red>,
+    /// Drops packets that have waited for too long.
+    pub codel: Option<CoDel>,
+    /// The same for each flow, with fair shares.
+    pub fq_codel: Option<FqCoDel>,
+    /// Drops packets at random so that they wait for a given time.
+    pub pie: Option<Pie>,
 }
 
-/// Random early detection. The thresholds apply to the average queue length, in packets.
-#[derive(Clone, PartialEq, Debug, Serialize, Deserialize, schemars::JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct Red {
-    /// Below this nothing is dropped.
-    pub min: f64,
-    /// From this length on every packet is dropped.
-    pub max: f64,
-    /// Probability of a drop just below `max`.
-    #[serde(default = "a_tenth")]
-    pub probability: Share,
-    /// Weight of the current queue length in the average, per arrival.
-    #[serde(default = "usual_weight")]
-    pub weight: f64,
-}
-
-fn a_tenth() -> Share {
-    Share::new(0.1).unwrap_or(Share::ONE)
-}
-
-fn usual_weight() -> f64 {
-    0.002
+impl Link {
+    /// The keys that manage the queue: a link has at most one.
+    fn managers(&self) -> Vec<&'static str> {
+        let red = self.red.is_some().then_some("red");
+        let codel = self.codel.is_some().then_some("codel");
+        let fq_codel = self.fq_codel.is_some().then_some("fq_codel");
+        let pie = self.pie.is_some().then_some("pie");
+        [red, codel, fq_codel, pie].into_iter().flatten().collect()
+    }
 }
 
 impl Default for Link {
     fn default() -> Link {
-        Link { rate: None, delay: Duration::ZERO, queue: QueueSize::HUNDRED_PACKETS, red: None }
+        Link {
+            rate: None,
+            delay: Duration::ZERO,
+            queue: QueueSize::HUNDRED_PACKETS,
+            red: None,
+            codel: None,
+            fq_codel: None,
+            pie: None,
+        }
     }
 }
 
@@ -64,10 +75,19 @@ impl fmt::Display for Link {
             Some(rate) => write!(f, "{rate}, {} one way, queue of {}", self.delay, self.queue)?,
             None => write!(f, "{} one way", self.delay)?,
         }
-        match &self.red {
-            Some(red) => write!(f, " with RED between {} and {} packets", red.min, red.max),
-            None => Ok(()),
+        if let Some(red) = &self.red {
+            write!(f, " with {red}")?;
         }
+        if let Some(codel) = &self.codel {
+            write!(f, " with {codel}")?;
+        }
+        if let Some(fq_codel) = &self.fq_codel {
+            write!(f, " with {fq_codel}")?;
+        }
+        if let Some(pie) = &self.pie {
+            write!(f, " with {pie}")?;
+        }
+        Ok(())
     }
 }
 
@@ -76,26 +96,33 @@ impl Parameters for Link {
 
     fn checked(self) -> Result<Link, KeyError> {
         positive(self.rate, "rate")?;
-        match &self.red {
-            Some(_) if self.rate.is_none() => Err(KeyError::new("red", "a link without a `rate` has no queue")),
-            Some(red) if !(red.min >= 0.0 && red.min < red.max) => {
-                Err(KeyError::new("red.max", "must be more than `min`, which must not be negative"))
+        match self.managers()[..] {
+            [manager, ..] if self.rate.is_none() => {
+                return Err(KeyError::new(manager, "a link without a `rate` has no queue"));
             }
-            Some(red) if !(red.weight > 0.0 && red.weight <= 1.0) => {
-                Err(KeyError::new("red.weight", "must be between 0 and 1"))
-            }
-            _ => Ok(self),
+            [first, second, ..] => return Err(KeyError::new(second, format!("give either `{first}` or `{second}`"))),
+            _ => {}
         }
+        self.red.as_ref().map_or(Ok(()), Red::check)?;
+        self.codel.as_ref().map_or(Ok(()), |codel| codel.check("codel"))?;
+        self.fq_codel.as_ref().map_or(Ok(()), FqCoDel::check)?;
+        self.pie.as_ref().map_or(Ok(()), Pie::check)?;
+        Ok(self)
     }
 
     fn build(&self, id: StreamId) -> Serving {
-        let server = Server::new(self);
-        match &self.red {
-            None => Serving::DropTail(server),
-            Some(red) => {
-                let red = red.clone();
-                Serving::Red(Managed { server, red, chance: id.stream(0), average: 0.0, since_drop: 0 })
+        if let Some(red) = &self.red {
+            return Serving::Red(red::Managed::new(Server::new(self), red, id.stream(0)));
+        }
+        if let Some(pie) = &self.pie {
+            return Serving::Pie(pie::Managed::new(Server::new(self), pie, id.stream(0)));
+        }
+        let fq_codel = self.fq_codel.clone().or_else(|| self.codel.clone().map(FqCoDel::single));
+        match (self.rate, fq_codel) {
+            (Some(rate), Some(parameters)) => {
+                Serving::Fair(Box::new(FairQueues::new(rate, self.delay, self.queue.at(rate), parameters)))
             }
+            _ => Serving::DropTail(Server::new(self)),
         }
     }
 
@@ -196,6 +223,12 @@ impl Server {
         self.waiting.len()
     }
 
+    /// The bytes that wait at `at`.
+    fn waiting_bytes(&mut self, at: Instant) -> Bytes {
+        self.backlog(at);
+        self.waiting_bytes
+    }
+
     fn enqueue(&mut self, at: Instant, size: Bytes) -> Result<(), DropReason> {
         let backlog = self.backlog(at);
         let fits = match self.queue {
@@ -216,67 +249,51 @@ impl Server {
 pub(crate) enum Serving {
     /// What does not fit the queue.
     DropTail(Server),
-    /// Packets at random, earlier.
-    Red(Managed),
+    /// Packets at random, by the average length of the queue.
+    Red(red::Managed),
+    /// Packets at random, by the time that packets wait.
+    Pie(pie::Managed),
+    /// Packets that have waited for too long, when their turn comes.
+    Fair(Box<FairQueues>),
 }
 
 impl Stage for Serving {
     #[inline]
-    fn on_packet(&mut self, at: Instant, item: StagePacket, _exits: &mut Departures) -> StageOutcome {
+    fn on_packet(&mut self, at: Instant, item: StagePacket, exits: &mut Departures) -> StageOutcome {
         let passed = match self {
             Serving::DropTail(server) => server.pass(at, item.size),
             Serving::Red(managed) => managed.pass(at, item.size),
+            Serving::Pie(managed) => managed.pass(at, item.size),
+            Serving::Fair(queues) => {
+                queues.arrive(at, item, exits);
+                return StageOutcome::Listed;
+            }
         };
         match passed {
             Ok(exit) => StageOutcome::Departure(exit),
             Err(drop) => StageOutcome::Drop(drop),
         }
     }
-}
 
-/// A link with a RED queue.
-#[derive(Debug)]
-pub(crate) struct Managed {
-    server: Server,
-    red: Red,
-    chance: Stream,
-    /// The average queue length in packets.
-    average: f64,
-    /// Packets accepted since the last drop while the average was between the thresholds.
-    since_drop: u32,
-}
-
-impl Managed {
-    fn pass(&mut self, at: Instant, size: Bytes) -> Result<Instant, DropReason> {
-        self.update_average(at, size);
-        if self.drops() { Err(DropReason::Early) } else { self.server.pass(at, size) }
+    fn reads_flows(&self) -> bool {
+        matches!(self, Serving::Fair(_))
     }
 
-    /// While the link is idle, the average decays as if small packets had passed.
-    fn update_average(&mut self, at: Instant, size: Bytes) {
-        let free_at = self.server.free_at();
-        if free_at < at
-            && let Some(rate) = self.server.rate
-        {
-            let packet = rate.time_for(size).max(Duration::from_nanos(1));
-            let missed = at.since(free_at).as_secs_f64() / packet.as_secs_f64();
-            self.average *= libm::pow(1.0 - self.red.weight, missed);
-        }
-        self.average += self.red.weight * (self.server.backlog(at) as f64 - self.average);
+    fn has_timers(&self) -> bool {
+        matches!(self, Serving::Fair(_))
     }
 
-    /// Drops are spread evenly: the probability grows with the number of packets since the last drop.
-    fn drops(&mut self) -> bool {
-        if self.average < self.red.min {
-            self.since_drop = 0;
-            return false;
+    fn deadline(&self) -> Instant {
+        match self {
+            Serving::Fair(queues) => queues.deadline(),
+            _ => Instant::NEVER,
         }
-        let share = (self.average - self.red.min) / (self.red.max - self.red.min);
-        let base = self.red.probability.get() * share;
-        let spread = 1.0 - f64::from(self.since_drop) * base;
-        let hit = self.average >= self.red.max || spread <= 0.0 || self.chance.chance(base / spread);
-        self.since_drop = if hit { 0 } else { self.since_drop + 1 };
-        hit
+    }
+
+    fn on_timer(&mut self, now: Instant, exits: &mut Departures) {
+        if let Serving::Fair(queues) = self {
+            queues.serve(now, exits);
+        }
     }
 }
 
@@ -290,7 +307,7 @@ mod tests {
 
     fn link(queue: &str) -> Server {
         let rate = Some(Rate::from_bits_per_second(8_000_000)); // one byte per microsecond
-        Server::new(&Link { rate, delay: Duration::from_micros(100), queue: queue.parse().unwrap(), red: None })
+        Server::new(&Link { rate, delay: Duration::from_micros(100), queue: queue.parse().unwrap(), ..Link::default() })
     }
 
     #[test]

@@ -40,7 +40,7 @@ pub use self::duplicate::Duplicate;
 pub use self::engines::Engines;
 pub use self::flutter::Flutter;
 pub use self::gilbert::Gilbert;
-pub use self::link::{Link, Red, Server};
+pub use self::link::{CoDel, FqCoDel, Link, Pie, Red, Server};
 pub use self::loss::Loss;
 pub use self::lull::Lull;
 pub use self::manet::Manet;
@@ -107,10 +107,19 @@ pub enum StageOutcome {
     Listed,
 }
 
-/// Packets that leave a stage, in the order in which they leave.
+/// Packets that leave a stage, in the order in which they leave, and those that it drops.
 #[derive(Debug, Default)]
 pub struct Departures {
     pub(crate) exits: Vec<(Instant, Departure)>,
+    pub(crate) drops: Vec<Drop>,
+}
+
+/// A packet that is dropped.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Drop {
+    pub(crate) at: Instant,
+    pub(crate) item: StagePacket,
+    pub(crate) why: DropReason,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -126,6 +135,11 @@ impl Departures {
     /// True if nothing has left so far.
     pub fn is_empty(&self) -> bool {
         self.exits.is_empty()
+    }
+
+    /// `item`, which may have arrived earlier, is dropped at `at`.
+    pub fn push_drop(&mut self, at: Instant, item: StagePacket, why: DropReason) {
+        self.drops.push(Drop { at, item, why });
     }
 
     /// `item` leaves at `at`.

@@ -137,7 +137,7 @@ impl Parameters for Multipath {
 
     fn build(&self, id: StreamId) -> Parallel {
         let branches = self.paths.iter().enumerate().map(|(i, path)| Lane {
-            server: Server::new(&Link { rate: path.rate, delay: path.delay, queue: path.queue, red: None }),
+            server: Server::new(&Link { rate: path.rate, delay: path.delay, queue: path.queue, ..Link::default() }),
             loss: path.loss,
             chance: id.stream(1 + i as u32),
             weight: path.weight,

@@ -40,7 +40,7 @@ impl fmt::Display for Varying {
 
 impl Varying {
     fn link(&self) -> Link {
-        Link { rate: Some(self.rate), delay: self.delay, queue: self.queue, red: None }
+        Link { rate: Some(self.rate), delay: self.delay, queue: self.queue, ..Link::default() }
     }
 }
 
