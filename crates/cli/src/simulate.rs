@@ -1,5 +1,7 @@
 //! `reknit simulate`: one run, with its time series.
 
+use std::path::PathBuf;
+
 use reknit_compare::{RunSummary, ScenarioOptions, SimulateOptions, Trajectory, named_variant};
 use reknit_sim::Transports;
 use reknit_units::Duration;
@@ -19,7 +21,8 @@ threshold, round-trip time, ...), and --json prints both.
 
 Examples:
   reknit simulate --path two-paths-50ms --variant rack
-  reknit simulate --path two-paths-50ms --variant rack --seed 2 --sample-every 50ms --csv > rack.csv")]
+  reknit simulate --path two-paths-50ms --variant rack --seed 2 --sample-every 50ms --csv > rack.csv
+  reknit simulate --path two-paths-50ms --variant rack --duration 5s --qlog rack.qlog")]
 pub(crate) struct Args {
     #[command(flatten)]
     source: SourceArgs,
@@ -41,16 +44,24 @@ pub(crate) struct Args {
     /// Print the time series as comma-separated values
     #[arg(long)]
     csv: bool,
+    /// Also write what the sender saw as qlog, for the viewers of QUIC such as qvis: packets, losses, acknowledgments, windows
+    #[arg(long, value_name = "FILE")]
+    qlog: Option<PathBuf>,
 }
 
 pub(crate) fn run(args: &Args, transports: &Transports) -> Result<(), Failure> {
     let options = options(args, transports)?;
+    output::check_writable(&[("--qlog", &args.qlog)])?;
     let stop = output::on_interrupt();
     let Some(trajectory) = reknit_compare::simulate(&options, &stop)? else { return Err(Failure::Interrupted) };
     for warning in &trajectory.warnings {
         output::note(format_args!("warning: {warning}"));
     }
     output::warn_fallbacks(&trajectory.variant, &trajectory.fell_back);
+    if let Some(file) = &args.qlog {
+        let Some(text) = reknit_compare::qlog(&options, &stop)? else { return Err(Failure::Interrupted) };
+        output::write_file("--qlog", file, text)?;
+    }
     if args.json {
         let text = serde_json::to_string_pretty(&trajectory).map_err(|error| Failure::Failed(error.to_string()))?;
         output::print(&(text + "\n"))

@@ -18,6 +18,7 @@ pub mod named_variant;
 pub mod names;
 pub mod path_report;
 mod point;
+mod qlog;
 mod references;
 mod remedies;
 mod replay;
@@ -42,6 +43,7 @@ pub use matrix::{
 pub use measured::{OverTime, RunMeasurements};
 pub use named_variant::NamedVariant;
 pub use point::Point;
+pub use qlog::qlog;
 pub use references::{GrowthModel, share};
 pub use remedies::advise;
 pub use replay::{

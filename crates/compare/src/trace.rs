@@ -15,8 +15,8 @@ use serde::Serialize;
 use crate::simulate::{ShownColumns, phase};
 use crate::{Error, SimulateOptions};
 
-/// The most events of a trace.
-const MAX_EVENTS: usize = 2_000_000;
+/// The most events of a trace or of a qlog.
+pub(crate) const MAX_EVENTS: usize = 2_000_000;
 
 /// The packets that were sent, delivered and lost in a run: columns of equal length, in the order of events. Sequence
 /// numbers are relative to the initial ones: the SYN is 0, the first byte of data 1.
@@ -104,13 +104,13 @@ pub fn trace(options: &SimulateOptions, stop: &AtomicBool) -> Result<Option<Pack
 
 /// Converts the sequence numbers of one end, which wrap, to offsets.
 #[derive(Clone, Copy, Debug, Default)]
-struct Unwrapped {
-    isn: SeqNum,
+pub(crate) struct Unwrapped {
+    pub(crate) isn: SeqNum,
     highest: u64,
 }
 
 impl Unwrapped {
-    fn offset(&mut self, seq: SeqNum) -> u64 {
+    pub(crate) fn offset(&mut self, seq: SeqNum) -> u64 {
         let ahead = seq.0.wrapping_sub(self.isn.0.wrapping_add(self.highest as u32)).cast_signed();
         let offset = self.highest.saturating_add_signed(i64::from(ahead));
         self.highest = self.highest.max(offset);

@@ -81,10 +81,6 @@ impl Queue {
         self.bytes
     }
 
-    pub(super) fn is_empty(&self) -> bool {
-        self.packets.is_empty()
-    }
-
     pub(super) fn push(&mut self, at: Instant, item: StagePacket) {
         self.packets.push_back((at, item));
         self.bytes += item.size;
