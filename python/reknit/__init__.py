@@ -11,6 +11,7 @@ Tables are polars DataFrames; `reknit.plot` draws them.
 """
 
 from reknit._analyze import Analysis, analyze
+from reknit._commands import Matrix, Replay, Testbed, matrix, replay, testbed
 from reknit._compare import Comparison, Run, compare, path, paths, simulate, variants
 from reknit._native import Error, __version__
 from reknit._sweep import Progress, sweep
@@ -20,15 +21,21 @@ __all__ = [
     "Analysis",
     "Comparison",
     "Error",
+    "Matrix",
     "Progress",
+    "Replay",
     "Run",
+    "Testbed",
     "__version__",
     "analyze",
     "compare",
+    "matrix",
     "path",
     "paths",
+    "replay",
     "simulate",
     "sweep",
+    "testbed",
     "trace",
     "variants",
 ]

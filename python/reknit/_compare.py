@@ -247,10 +247,10 @@ def compare(
     found = document["paths"]
     names = [one["path"] for one in found]
     if len(found) == 1:
-        return _comparison(found, names, found[0])
+        return comparison(found, names, found[0])
     # Paths that are described here have no name of their own.
     names = [name if isinstance(several[i], str) else f"path[{i}]" for i, name in enumerate(names)]
-    return _comparison(found, names, document)
+    return comparison(found, names, document)
 
 
 def _paths(path: File | Table | Sequence[File | Table] | None) -> list[str | dict[str, Any]]:
@@ -265,7 +265,7 @@ def _paths(path: File | Table | Sequence[File | Table] | None) -> list[str | dic
     return found
 
 
-def _comparison(found: list[dict[str, Any]], names: list[str], document: dict[str, Any]) -> Comparison:
+def comparison(found: list[dict[str, Any]], names: list[str], document: dict[str, Any]) -> Comparison:
     """Make the tables of some comparisons, whose paths have these names."""
     rows = [(name, one, row) for name, one in zip(names, found, strict=True) for row in one["variants"]]
     summary = [
