@@ -3,6 +3,7 @@
 use std::net::{IpAddr, SocketAddr};
 use std::ops::RangeInclusive;
 
+use reknit_tcp::segment::{self, Segment};
 use reknit_units::Instant;
 use reknit_wire::{
     Datagram, DatagramError, Decoded, EchoRequest, Endpoints, Fragment, Icmp, IcmpError, IcmpKind, datagram_packet_len,
@@ -118,7 +119,9 @@ impl Stack {
     pub fn refuse_request_by_icmp(&mut self, now: Instant, id: RequestId, error: IcmpError) {
         let Some(pending) = self.requests.take(id) else { return };
         let mut packet = Vec::new();
-        encode_with(pending.flow.endpoints().reversed(), pending.hop_limit, &pending.syn, &[], &mut packet);
+        // Its options may take more room than before when they are aligned. ICMP needs only the first eight bytes.
+        let syn = Segment { options: segment::Options::default(), ..pending.syn };
+        encode_with(pending.flow.endpoints().reversed(), pending.hop_limit, &syn, &[], &mut packet);
         self.send_error(now, (pending.flow.local.ip(), pending.flow.remote.ip()), error, &packet);
     }
 
