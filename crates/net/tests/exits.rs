@@ -5,10 +5,11 @@
 
 mod namespace;
 
-use std::io;
+use std::io::{self, Read};
 use std::net::SocketAddr;
 use std::process::{Child, Command, Stdio};
-use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use namespace::{KERNEL, OURS, in_namespace, within};
@@ -26,19 +27,24 @@ const LEN: usize = 1_000_000;
 
 /// How the child ends.
 const HOW: &str = "REKNIT_EXIT";
-/// On how many connections it writes.
+/// On how many connections it writes, and how much on each.
 const COUNT: &str = "REKNIT_CONNECTIONS";
+const BYTES: &str = "REKNIT_BYTES";
+
+/// How long a peer waits for more data once the sender is gone.
+const SILENCE: Duration = Duration::from_millis(300);
 
 fn kernels() -> SocketAddr {
     (KERNEL, PORT).into()
 }
 
 /// Starts the child.
-fn start(how: &str, connections: usize) -> io::Result<Child> {
+fn start(how: &str, connections: usize, len: usize) -> io::Result<Child> {
     Command::new(std::env::current_exe()?)
         .args(["main_returns", "--exact", "--nocapture"])
         .env(HOW, how)
         .env(COUNT, connections.to_string())
+        .env(BYTES, len.to_string())
         .stdout(Stdio::piped())
         .stderr(Stdio::null())
         .spawn()
@@ -51,15 +57,19 @@ fn reported(child: Child) -> Option<usize> {
     text.lines().find_map(|line| line.strip_prefix("lost ")).map(|bytes| bytes.parse().expect("a number"))
 }
 
-/// Reads to the end of all connections; how many bytes there were, and how many have ended with a FIN.
-async fn read_all(streams: Vec<KernelStream>) -> (usize, usize) {
+/// Reads to the end of all connections, or until nothing more comes although the sender `is_gone`; how many bytes there were, and
+/// how many connections have ended with a FIN.
+async fn read_all(streams: Vec<KernelStream>, is_gone: &Arc<AtomicBool>) -> (usize, usize) {
     let tasks = streams.into_iter().map(|mut stream| {
+        let is_gone = is_gone.clone();
         tokio::spawn(async move {
             let (mut total, mut buffer) = (0, vec![0; 1 << 16]);
             loop {
-                match tokio::time::timeout(Duration::from_secs(5), stream.read(&mut buffer)).await {
+                let was_gone = is_gone.load(Ordering::Relaxed);
+                match tokio::time::timeout(SILENCE, stream.read(&mut buffer)).await {
                     Ok(Ok(0)) => return (total, 1),
                     Ok(Ok(n)) => total += n,
+                    Err(_) if !was_gone => {}
                     Ok(Err(_)) | Err(_) => return (total, 0),
                 }
             }
@@ -81,24 +91,69 @@ async fn accept(listener: &TcpListener, connections: usize) -> io::Result<Vec<Ke
     Ok(streams)
 }
 
-/// Runs a child, and reads what it sends `after` its start; the bytes, the connections that ended with a FIN, and what the
-/// child has reported as lost.
-async fn run(how: &str, connections: usize, after: Duration) -> io::Result<(usize, usize, Option<usize>)> {
+/// What has become of the data of a child.
+#[derive(Clone, Copy, Debug)]
+struct End {
+    /// Bytes that have arrived, and connections that have ended with a FIN.
+    bytes: usize,
+    fins: usize,
+    /// What the child has reported as lost.
+    reported: Option<usize>,
+}
+
+/// Accepts connections of children.
+fn listen() -> io::Result<TcpListener> {
     let (_, most) = getrlimit(Resource::RLIMIT_NOFILE)?;
     setrlimit(Resource::RLIMIT_NOFILE, most, most)?;
     let socket = tokio::net::TcpSocket::new_v4()?;
+    socket.set_reuseaddr(true)?;
     socket.bind((std::net::Ipv4Addr::UNSPECIFIED, PORT).into())?;
-    let listener = socket.listen(4096)?;
-    let child = start(how, connections)?;
-    let streams = within(accept(&listener, connections)).await?;
-    if how.starts_with("signal") {
-        tokio::time::sleep(Duration::from_millis(500)).await;
-        kill(Pid::from_raw(child.id().cast_signed()), Signal::SIGINT)?;
+    socket.listen(4096)
+}
+
+/// Runs a child, and reads what it sends `after` it has connected.
+async fn run(how: &str, connections: usize, len: usize, after: Duration) -> io::Result<End> {
+    run_with(&listen()?, how, connections, len, after).await
+}
+
+async fn run_with(
+    listener: &TcpListener,
+    how: &str,
+    connections: usize,
+    len: usize,
+    after: Duration,
+) -> io::Result<End> {
+    let mut child = start(how, connections, len)?;
+    let streams = within(accept(listener, connections)).await?;
+    let is_gone = Arc::new(AtomicBool::new(false));
+    let ended = is_gone.clone();
+    let reading = tokio::spawn(async move {
+        tokio::time::sleep(after).await;
+        within(read_all(streams, &ended)).await
+    });
+    let is_interrupted = how.starts_with("signal");
+    let waiting = tokio::task::spawn_blocking(move || {
+        if is_interrupted {
+            wait_for_line(&mut child, WRITTEN)?;
+            kill(Pid::from_raw(child.id().cast_signed()), Signal::SIGINT)?;
+        }
+        let reported = reported(child);
+        is_gone.store(true, Ordering::Relaxed);
+        io::Result::Ok(reported)
+    });
+    let (bytes, fins) = reading.await.map_err(io::Error::other)?;
+    Ok(End { bytes, fins, reported: waiting.await.map_err(io::Error::other)?? })
+}
+
+/// Reads what the child prints up to this line.
+fn wait_for_line(child: &mut Child, line: &str) -> io::Result<()> {
+    let stdout = child.stdout.as_mut().ok_or(io::ErrorKind::BrokenPipe)?;
+    let (mut read, mut byte) = (Vec::new(), [0]);
+    while !read.ends_with(format!("{line}\n").as_bytes()) {
+        stdout.read_exact(&mut byte)?;
+        read.extend(byte);
     }
-    let waiting = tokio::task::spawn_blocking(|| reported(child));
-    tokio::time::sleep(after).await;
-    let (bytes, fins) = within(read_all(streams)).await;
-    Ok((bytes, fins, waiting.await.map_err(io::Error::other)?))
+    Ok(())
 }
 
 /// Everything must arrive, with its end.
@@ -107,9 +162,9 @@ fn loses_nothing(how: &'static str, connections: usize) {
         return child();
     }
     in_namespace(move || async move {
-        let (bytes, fins, reported) = run(how, connections, Duration::from_millis(300)).await?;
-        assert_eq!((bytes, fins), (connections * LEN, connections), "{how}");
-        assert_eq!(reported.unwrap_or(0), 0, "{how}");
+        let end = run(how, connections, LEN, Duration::from_millis(300)).await?;
+        assert_eq!((end.bytes, end.fins), (connections * LEN, connections), "{how}");
+        assert_eq!(end.reported.unwrap_or(0), 0, "{how}");
         Ok(())
     });
 }
@@ -152,10 +207,10 @@ fn a_thousand_connections_with_a_megabyte_each() {
 #[test]
 fn the_process_exits_and_has_been_told_what_is_lost() {
     in_namespace(|| async {
-        let (bytes, fins, reported) = run("exit", 5, Duration::from_millis(300)).await?;
+        let End { bytes, fins, reported } = run("exit", 5, LEN, Duration::from_millis(300)).await?;
         let lost = reported.expect("the child has asked");
         assert!(lost > 0 && bytes + lost >= 5 * LEN, "{bytes} arrived, {lost} were reported");
-        assert_eq!(fins, 0, "the peers take_sent nothing");
+        assert_eq!(fins, 0, "the peers were told nothing");
         Ok(())
     });
 }
@@ -163,10 +218,95 @@ fn the_process_exits_and_has_been_told_what_is_lost() {
 #[test]
 fn ctrl_c_without_a_shutdown_is_silence() {
     in_namespace(|| async {
-        let (bytes, fins, reported) = run("signal", 5, Duration::from_millis(300)).await?;
+        let End { bytes, fins, reported } = run("signal", 5, LEN, Duration::from_secs(1)).await?;
         assert!(bytes < 5 * LEN && fins == 0 && reported.is_none(), "{bytes} arrived");
         Ok(())
     });
+}
+
+/// So many exits of each kind: `EXITS=2500` for a long run.
+fn exits() -> usize {
+    std::env::var("EXITS").map_or(1, |exits| exits.parse().expect("EXITS is a number"))
+}
+
+/// Exits in one namespace.
+const BATCH: usize = 10;
+/// Batches at the same time.
+const WORKERS: usize = 6;
+
+/// The ways to end that deliver everything, or say what is lost (`exit`), in turn for each of the four kinds: return, exit, Ctrl-C and
+/// panic.
+const KINDS: [&[&str]; 4] =
+    [&["return", "return-holding"], &["shutdown-exit", "closed-exit", "exit"], &["signal-shutdown"], &["panic"]];
+
+/// What many exits have written, delivered and reported as lost.
+#[derive(Clone, Copy, Debug, Default)]
+struct Sum {
+    exits: usize,
+    written: usize,
+    delivered: usize,
+    reported: usize,
+}
+
+/// Exit number `n`, of each kind, with data of random size: up to 300 kB, sometimes up to 4 MB.
+async fn exit_in_all_ways(listener: &TcpListener, n: usize, sum: &Mutex<Sum>) -> io::Result<()> {
+    let mut random = SplitMix(n as u64);
+    for kind in KINDS {
+        let how = kind[n % kind.len()];
+        let most = if random.below(50) == 0 { 4_000_000 } else { 300_000 };
+        let (len, after) = (1 + random.below(most) as usize, Duration::from_millis(random.below(20)));
+        let end = run_with(listener, how, 1, len, after).await?;
+        let reported = end.reported.unwrap_or(0);
+        assert!(how == "exit" || (end.bytes, end.fins, reported) == (len, 1, 0), "{n}, {how}, {len} bytes: {end:?}");
+        assert!(end.bytes + reported >= len && end.bytes <= len, "{n}, {how}, {len} bytes: {end:?}");
+        let mut sum = sum.lock().expect("no panic");
+        sum.exits += 1;
+        sum.written += len;
+        sum.delivered += end.bytes;
+        sum.reported += reported;
+    }
+    Ok(())
+}
+
+#[test]
+#[expect(clippy::print_stdout, reason = "a long run says what it has done")]
+fn exits_of_every_kind_lose_nothing() {
+    let (exits, next, sum) = (exits(), AtomicUsize::new(0), Arc::new(Mutex::new(Sum::default())));
+    let work = || {
+        loop {
+            let first = next.fetch_add(BATCH, Ordering::Relaxed);
+            if first >= exits {
+                return;
+            }
+            let sum = sum.clone();
+            in_namespace(move || async move {
+                let listener = listen()?;
+                for n in first..exits.min(first + BATCH) {
+                    exit_in_all_ways(&listener, n, &sum).await?;
+                }
+                Ok(())
+            });
+        }
+    };
+    std::thread::scope(|scope| {
+        for _ in 0..WORKERS {
+            scope.spawn(work);
+        }
+    });
+    println!("{:?}", sum.lock().expect("no panic"));
+}
+
+/// Random numbers.
+struct SplitMix(u64);
+
+impl SplitMix {
+    fn below(&mut self, most: u64) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = self.0;
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        (z ^ (z >> 31)) % most
+    }
 }
 
 #[test]
@@ -186,7 +326,7 @@ fn peers_that_do_not_read_are_reported_to_the_byte() {
         let lost = network.shutdown(limit).await.expect_err("nobody reads");
         assert_eq!(lost.connections, 20);
         let (accepted, _opened): (Vec<_>, Vec<_>) = ends.into_iter().unzip();
-        let (bytes, fins) = within(read_all(accepted)).await;
+        let (bytes, fins) = within(read_all(accepted, &Arc::new(AtomicBool::new(true)))).await;
         assert_eq!((bytes as u64 + lost.bytes, fins), (written as u64, 0));
         Ok(())
     });
@@ -231,9 +371,9 @@ async fn fill(stream: &TcpStream) -> io::Result<usize> {
 }
 
 /// A connection of the child, with everything written.
-async fn write(network: &Network) -> io::Result<TcpStream> {
+async fn write(network: &Network, len: usize) -> io::Result<TcpStream> {
     let mut stream = TcpStream::connect(network, kernels()).await?;
-    stream.write_all(&vec![7; LEN]).await?;
+    stream.write_all(&vec![7; len]).await?;
     Ok(stream)
 }
 
@@ -242,10 +382,19 @@ fn report(lost: Undelivered) {
     println!("lost {}", lost.bytes);
 }
 
+/// What a child that waits for Ctrl-C prints once it has written everything.
+const WRITTEN: &str = "written";
+
+#[expect(clippy::print_stdout, reason = "the parent reads it")]
+fn say_written() {
+    println!("{WRITTEN}");
+}
+
 /// The child: writes on its connections, and ends in the way that the parent has named.
 fn child() {
     let how = std::env::var(HOW).expect("the parent has set it");
-    let connections: usize = std::env::var(COUNT).expect("the parent has set it").parse().expect("a number");
+    let number = |name| -> usize { std::env::var(name).expect("the parent has set it").parse().expect("a number") };
+    let (connections, len) = (number(COUNT), number(BYTES));
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
     let pressed = Arc::new(Notify::new());
     if how == "signal-shutdown" {
@@ -257,7 +406,7 @@ fn child() {
         let tasks: Vec<_> = (0..connections)
             .map(|_| {
                 let network = network.clone();
-                tokio::spawn(async move { write(&network).await.expect("a connection") })
+                tokio::spawn(async move { write(&network, len).await.expect("a connection") })
             })
             .collect();
         let mut streams = Vec::new();
@@ -293,8 +442,12 @@ async fn end(how: &str, network: Network, streams: Vec<TcpStream>, pressed: &Not
             }
             std::process::exit(0);
         }
-        "signal" => std::future::pending().await,
+        "signal" => {
+            say_written();
+            std::future::pending().await
+        }
         "signal-shutdown" => {
+            say_written();
             pressed.notified().await;
             network.shutdown(minute).await.expect("everything arrives");
             std::process::exit(0);
