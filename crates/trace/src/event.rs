@@ -42,7 +42,8 @@ pub enum UnknownReason {
     BeforeCapture,
     /// The capture missed packets, perhaps the ones that would decide this.
     CaptureLoss,
-    /// The packets were truncated before the end of the SACK blocks that would decide this.
+    /// The packets were truncated before the end of the SACK blocks that would decide this, or these have the sequence numbers of
+    /// the other side of a firewall.
     Truncated,
 }
 
@@ -237,7 +238,7 @@ impl UnknownReason {
             UnknownReason::CaptureEnds => "the capture ends too early",
             UnknownReason::BeforeCapture => "the data may have been sent before the capture began",
             UnknownReason::CaptureLoss => "packets are missing from the capture",
-            UnknownReason::Truncated => "the SACK blocks were not captured",
+            UnknownReason::Truncated => "the SACK blocks cannot be read",
         }
     }
 }

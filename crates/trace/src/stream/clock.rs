@@ -16,8 +16,10 @@ const SMALL_STEP: u16 = 16;
 const LARGEST_STEP: u16 = 1 << 14;
 /// Identifications are assumed not to wrap within this many packets of the capture.
 const NEAR: u64 = 1 << 14;
-/// After this many steps, it is known how the sender chooses them.
+/// After this many steps, it is known how the sender chooses them, until they jump.
 const KNOWN: u32 = 1 << 10;
+/// Each jump of a counter makes up for one in this many steps before it.
+const OLDER: u32 = 64;
 /// Two packets whose identifications are as close as this were sent shortly after each other, by a counter.
 const CLOSE: u16 = 8;
 
@@ -36,6 +38,8 @@ pub(crate) struct Clock {
     took: u32,
     /// Steps that change the identification, counter or not.
     changed: u32,
+    /// The packet before which the identification last jumped: those before and after it do not compare.
+    jumped: u64,
     /// The first TSval and when it was seen, and the newest.
     first: Option<(u32, Instant)>,
     newest: Option<(u32, Instant)>,
@@ -43,31 +47,59 @@ pub(crate) struct Clock {
 
 impl Clock {
     /// A packet with new data.
+    #[inline]
     pub(super) fn on_new(&mut self, seen: &CapturedSegment) {
-        if self.steps < KNOWN {
-            self.on_id(seen);
+        match (self.last_id, seen.ip_id()) {
+            (Some(last), Some(id)) => {
+                let step = id.wrapping_sub(last);
+                if !(1..=LARGEST_STEP).contains(&step) {
+                    self.on_jump(step, seen);
+                } else if self.steps < KNOWN {
+                    self.on_step(step, seen);
+                }
+            }
+            (None, Some(_)) => self.began = Some(millis(seen.at)),
+            (_, None) => {}
         }
+        self.last_id = seen.ip_id();
         if let Some(value) = seen.tsval() {
             self.first.get_or_insert((value, seen.at));
             self.newest = Some((value, seen.at));
         }
     }
 
-    /// The IP identification of a packet with new data, until enough is known about them.
-    fn on_id(&mut self, seen: &CapturedSegment) {
-        if let (Some(last), Some(id)) = (self.last_id, seen.ip_id()) {
-            self.steps = self.steps.saturating_add(1);
-            let step = id.wrapping_sub(last);
-            self.changed = self.changed.saturating_add(u32::from(step != 0));
-            if (1..=LARGEST_STEP).contains(&step) {
-                self.counted = self.counted.saturating_add(1);
-                self.evidence = self.evidence.saturating_add(if step <= SMALL_STEP { ENOUGH / 2 } else { 1 });
-                self.advanced += u64::from(step);
+    /// The IP identification of a packet with new data is a little larger than that of the packet before.
+    fn on_step(&mut self, step: u16, seen: &CapturedSegment) {
+        self.on_change(seen);
+        self.counted += 1;
+        self.changed += 1;
+        self.evidence = self.evidence.saturating_add(if step <= SMALL_STEP { ENOUGH / 2 } else { 1 });
+        self.advanced += u64::from(step);
+    }
+
+    /// The IP identification is that of the packet before, or another that a counter would not reach. Many senders begin to
+    /// choose them otherwise: behind a load balancer, or if a router writes them.
+    #[cold]
+    fn on_jump(&mut self, step: u16, seen: &CapturedSegment) {
+        let has_counted = self.counts();
+        if self.steps < KNOWN {
+            self.on_change(seen);
+            self.changed += u32::from(step != 0);
+        }
+        self.jumped = seen.frame;
+        if has_counted {
+            self.counted = self.counted.saturating_sub(self.steps / OLDER);
+            if !self.counts() {
+                let Clock { first, newest, jumped, .. } = *self;
+                *self = Clock { first, newest, jumped, ..Clock::default() };
             }
         }
-        let now = (seen.at.as_nanos() / 1_000_000) as u32;
+    }
+
+    fn on_change(&mut self, seen: &CapturedSegment) {
+        self.steps += 1;
+        let now = millis(seen.at);
         self.took = now.wrapping_sub(*self.began.get_or_insert(now));
-        self.last_id = seen.ip_id();
     }
 
     /// True if the IP identifications of the sender count its packets.
@@ -75,14 +107,14 @@ impl Clock {
         self.evidence >= ENOUGH && u64::from(self.counted) * 10 >= u64::from(self.steps) * 9
     }
 
-    /// True if the counter cannot have wrapped between two packets.
+    /// True if the counter cannot have wrapped or jumped between two packets.
     fn is_near(&self, a: &CapturedSegment, b: &CapturedSegment) -> bool {
         // The counter of one connection does not count on while that is silent.
         let is_own = self.advanced <= u64::from(self.counted) * u64::from(SMALL_STEP);
         let apart = a.at.since(b.at).max(b.at.since(a.at)).as_secs_f64();
         let took = f64::from(self.took) / 1e3;
         let is_soon = apart * self.advanced as f64 <= f64::from(LARGEST_STEP) * took.max(1e-9);
-        a.frame.abs_diff(b.frame) < NEAR && (is_own || is_soon)
+        a.frame.min(b.frame) >= self.jumped && a.frame.abs_diff(b.frame) < NEAR && (is_own || is_soon)
     }
 
     /// True if the IP identifications of the sender are no counter.
@@ -90,14 +122,10 @@ impl Clock {
         self.steps >= ENOUGH && !self.counts()
     }
 
-    /// True if each packet of the sender has another IP identification, a counter or random. Until there is a second packet, zero
-    /// is assumed to be the identification of all packets.
+    /// True if each packet of the sender has another IP identification, a counter or random. Until there is a second packet, this
+    /// is assumed.
     fn has_own_ids(&self, first: Option<u16>) -> bool {
-        if self.steps == 0 {
-            first.is_some_and(|id| id != 0)
-        } else {
-            u64::from(self.changed) * 10 >= u64::from(self.steps) * 9
-        }
+        if self.steps == 0 { first.is_some() } else { u64::from(self.changed) * 10 >= u64::from(self.steps) * 9 }
     }
 
     /// The time between two ticks of TSval, if it is known.
@@ -132,14 +160,17 @@ impl Clock {
 
     /// True if `b` has the headers of `a`, so that it is a copy that the network made.
     pub(super) fn is_copy(&self, a: &CapturedSegment, b: &CapturedSegment) -> bool {
-        if a.ip_id().is_some() && self.has_own_ids(a.ip_id()) {
-            return a.ip_id() == b.ip_id() && a.tsval() == b.tsval();
-        }
-        a.tsval().is_some() && a.tsval() == b.tsval()
+        let has_own_ids = a.ip_id().is_some() && self.has_own_ids(a.ip_id());
+        a.ip_id() == b.ip_id() && a.tsval() == b.tsval() && (has_own_ids || a.tsval().is_some())
     }
 
     /// True if two transmissions of the same data that are `apart` must differ in their headers.
     pub(super) fn tells_apart(&self, apart: Duration) -> bool {
         self.has_own_ids(None) || self.tick().is_some_and(|tick| tick < apart)
     }
+}
+
+/// In milliseconds, which may wrap.
+fn millis(at: Instant) -> u32 {
+    (at.as_nanos() / 1_000_000) as u32
 }

@@ -6,6 +6,7 @@
 
 mod breaks;
 mod holes;
+mod retransmission;
 mod too_big;
 
 use std::cmp::Ordering;
@@ -26,6 +27,7 @@ use super::sample::Sample;
 use super::sighting::CapturedSegment;
 use super::stall::StallDetector;
 use super::upstream::{Earlier, Marks, Timing, Upstream, decide_repeats};
+use crate::packet::Packet;
 use crate::tally::VerdictCounts;
 use crate::{Passed, PathPart, SIDES, UnknownReason, Verdict};
 
@@ -225,7 +227,8 @@ impl Data {
             self.stall_detector.on_sent(!is_retransmission, arrival.frame, arrival.now);
         }
         out.mark(arrival.frame, (start, end), if is_retransmission { Passed::Retransmission } else { Passed::Data });
-        self.upstream.advance(start, &self.ranges, known.highest.max(end), arrival.now);
+        let is_gap = self.upstream.advance(start, &self.ranges, (known.acked, known.highest.max(end)), arrival.now);
+        self.gaps += u64::from(is_gap && known.acked >= known.unseen_below);
         // Two at a time: the number of ranges falls if the limit has been lowered.
         for _ in 0..2 {
             if self.ranges.len() > arrival.most_ranges
@@ -374,11 +377,12 @@ impl Data {
         self.upstream.skip_to(start, &self.ranges);
     }
 
-    /// An acknowledgment of everything before `ack`; of that, the bytes before `captured` may have been captured.
+    /// An acknowledgment of everything before `ack`; of that, the bytes before `captured` may have been captured. Further SACK
+    /// blocks may be unknown.
     pub(super) fn on_ack(
         &mut self,
         (ack, captured): (u64, u64),
-        blocks: &[(u64, u64)],
+        (blocks, hides_blocks): (&[(u64, u64)], bool),
         is_bare: bool,
         arrival: &Arrival<'_>,
         known: &SequenceState,
@@ -392,8 +396,9 @@ impl Data {
         let (ranges, round_trip) = (&mut self.ranges, &mut self.far);
         let SequenceState { acked, heard, unseen_below, .. } = *known;
         let mut view = View { ranges, acked, heard, unseen_below, round_trip, now: arrival.now };
-        let hides_blocks = arrival.packet.segment.hidden_sack > 0;
-        let acknowledgment = Acknowledgment { ack, blocks, echo, is_bare, hides_blocks, ip_id: arrival.packet.ip_id };
+        let Packet { ip_id, ref segment, .. } = *arrival.packet;
+        self.downstream.on_packet(ip_id, segment.len, arrival.now);
+        let acknowledgment = Acknowledgment { ack, blocks, echo, is_bare, hides_blocks };
         let has_progressed = self.downstream.on_ack(&acknowledgment, &mut view, out);
         if has_progressed {
             self.on_progress((ack, is_gap), timeout, arrival, known, out);

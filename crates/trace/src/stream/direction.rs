@@ -4,6 +4,7 @@
 //! Called by `Stream::on_packet` after the handshake: `on_ack` of the other direction, then `on_packet` of the sender's own.
 
 mod ending;
+mod shifted;
 
 use reknit_units::{Duration, Instant};
 use serde::{Deserialize, Serialize};
@@ -60,6 +61,8 @@ pub(crate) struct Direction {
     fins: KeepAlives,
     /// The round trip of the handshake to the receiver.
     bound: Option<Duration>,
+    /// By how much the numbers of SACK blocks are higher than those of the data, if a firewall has changed these.
+    sack_shift: Option<u32>,
     /// None before the first data, or the first incident.
     data: Option<Box<Data>>,
 }
@@ -245,10 +248,17 @@ impl Direction {
     fn on_ack_of_data(&mut self, ack: u64, arrival: &Arrival<'_>, out: &mut FindingSink<'_>) {
         let segment = &arrival.packet.segment;
         let mut blocks = [(0, 0); 4];
-        for (block, into) in segment.blocks().iter().zip(&mut blocks) {
-            *into = (self.numbers.of(block.0), self.numbers.of(block.1));
+        let mut count = segment.blocks().len();
+        let is_shifted = segment.blocks().first().is_some_and(|first| self.numbers.is_far(first.0));
+        if is_shifted {
+            let known = self.shifted_blocks(ack, segment);
+            (blocks, count) = known.map_or((blocks, 0), |blocks| (blocks, count));
+        } else {
+            for (block, into) in segment.blocks().iter().zip(&mut blocks) {
+                *into = (self.numbers.of(block.0), self.numbers.of(block.1));
+            }
         }
-        let blocks = &blocks[..segment.blocks().len()];
+        let blocks = &blocks[..count];
         if out.log.marks.is_some() {
             mark_ack(arrival, ack, blocks, out);
         }
@@ -258,6 +268,8 @@ impl Direction {
         if let Some(data) = &mut self.data {
             let reach = (ack, ack.min(self.known.highest));
             let is_bare = segment.len == 0 && !self.window.has_changed();
+            let hides_blocks = segment.hidden_sack > 0 || is_shifted && count == 0;
+            let blocks = (blocks, hides_blocks);
             counted(data, out, |data, out| data.on_ack(reach, blocks, is_bare, arrival, &self.known, out));
         }
     }

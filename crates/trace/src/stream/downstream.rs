@@ -2,6 +2,7 @@
 //! order, and which arrived twice. Called by [`super::data`] for each acknowledgment, after [`super::upstream`].
 //! Owned by [`super::data`].
 
+mod ack_ids;
 mod answers;
 mod decide;
 mod transmission;
@@ -15,9 +16,10 @@ use serde::{Deserialize, Serialize};
 use super::cause::Causes;
 use super::disorder::Disorder;
 use super::log::FindingSink;
-use super::ranges::{Delivery, Origin, Range, Ranges};
+use super::ranges::{Delivery, Evidence, Origin, Range, Ranges};
 use super::round_trip::RoundTrip;
 use super::upstream::Receiver;
+use ack_ids::AckIds;
 pub(super) use decide::DecisionContext;
 use transmission::{arrival_of_first, by_echo, by_time, count_answers, fitting, mark_arrived, original_of};
 
@@ -65,9 +67,12 @@ pub(crate) struct Downstream {
     repaired: [u64; AWAITING],
     /// ACKs without news since the last progress: without SACK, each answers a packet that arrived behind a hole.
     answers: u32,
-    /// The IP identification of the last acknowledgment: one with the same is its copy.
-    ack_id: Option<u16>,
-    /// When an acknowledgment last passed whose SACK blocks were not captured.
+    ack_ids: AckIds,
+    /// The last packet with an acknowledgment has the headers of the one before.
+    is_copy: bool,
+    /// If packets of the receiver are missing before the last one: when the one before them passed.
+    missing_since: Option<Instant>,
+    /// When an acknowledgment last passed whose SACK blocks could not be read.
     hidden_at: Option<Instant>,
 }
 
@@ -94,13 +99,12 @@ pub(super) struct Acknowledgment<'a> {
     pub(super) is_bare: bool,
     /// Further blocks may be among the options that were not captured.
     pub(super) hides_blocks: bool,
-    pub(super) ip_id: Option<u16>,
 }
 
 impl Downstream {
     /// An acknowledgment passes. True if it newly acknowledges something.
     pub(super) fn on_ack(&mut self, ack: &Acknowledgment<'_>, view: &mut View<'_>, out: &mut FindingSink<'_>) -> bool {
-        let Acknowledgment { ack, blocks, echo, is_bare, hides_blocks, ip_id } = *ack;
+        let Acknowledgment { ack, blocks, echo, is_bare, hides_blocks } = *ack;
         let mut has_progressed = ack > view.acked;
         if has_progressed {
             self.note_arrived((view.acked, ack), view);
@@ -117,14 +121,12 @@ impl Downstream {
             self.on_duplicate(*block, view, out);
         }
         if !has_progressed && is_bare && !hides_blocks {
-            let is_copy = ip_id.is_some_and(|id| id != 0) && ip_id == self.ack_id;
-            if !is_copy {
+            if !self.is_copy {
                 self.on_bare_ack(ack, blocks, view);
             }
         } else if has_progressed {
             self.answers = 0;
         }
-        self.ack_id = ip_id;
         self.echo = echo.or(self.echo);
         self.causes.on_ack(has_progressed, view.now);
         let acked = ack.max(view.acked);
@@ -133,7 +135,14 @@ impl Downstream {
         has_progressed
     }
 
-    /// True if SACK blocks that passed since then were not captured.
+    /// A packet of the receiver passes, with `len` bytes of its own. Called before `on_ack`.
+    #[inline]
+    pub(super) fn on_packet(&mut self, ip_id: Option<u16>, len: u32, now: Instant) {
+        self.is_copy = self.ack_ids.is_copy(ip_id);
+        self.missing_since = self.ack_ids.on_packet(ip_id, len, now);
+    }
+
+    /// True if SACK blocks that passed since then could not be read.
     fn has_hidden_since(&self, at: Instant) -> bool {
         self.hidden_at.is_some_and(|hidden| hidden >= at)
     }
@@ -296,7 +305,15 @@ impl Downstream {
         let by_time = if is_echoed { usize::MAX } else { by_time(range, now, shortest_answer) };
         let by = fitting(range, original_of(range, by_echo.unwrap_or(usize::MAX).min(by_time)));
         if by > 0 {
-            range.delivery = Delivery::Likely { by: by as u8, by_echo: by_echo == Some(by) };
+            // What passed a round trip after the first transmission would have acknowledged it.
+            let answered_from = range.first.at + shortest_answer.unwrap_or_default();
+            let is_doubtful = self.missing_since.is_some_and(|since| since < answered_from);
+            let evidence = match by_echo {
+                Some(echoed) if echoed == by => Evidence::Echo,
+                _ if is_doubtful => Evidence::Doubtful,
+                _ => Evidence::Time,
+            };
+            range.delivery = Delivery::Likely { by: by as u8, evidence };
             self.repaired.rotate_right(1);
             self.repaired[0] = range.start;
         } else if range.origin == Origin::Original {
@@ -377,7 +394,7 @@ impl Downstream {
             Delivery::Likely { by, .. } if usize::from(range.duplicates) > sent_again - usize::from(by) => {
                 // An earlier transmission has arrived too, so the retransmission that arrived first was not needed.
                 let by = by - 1;
-                range.delivery = Delivery::Likely { by, by_echo: false };
+                range.delivery = Delivery::Likely { by, evidence: Evidence::Time };
                 if by == 0 {
                     range.delivery = Delivery::Clear;
                     range.delivered_at = arrival_of_first(range, now, usual);

@@ -47,6 +47,11 @@ impl Numbers {
         self.base.is_some_and(|base| ahead(base).unsigned_abs() > FAR)
     }
 
+    /// The sequence number of an offset.
+    pub(super) fn seq(&self, offset: u64) -> Option<u32> {
+        self.base.map(|base| base.wrapping_add(offset as u32))
+    }
+
     /// Another numbering begins: `seq` follows all that has passed.
     #[cold]
     pub(super) fn begin_again(&mut self, seq: u32) {

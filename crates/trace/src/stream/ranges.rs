@@ -95,11 +95,18 @@ pub(super) enum Delivery {
     /// Acknowledged; the first captured transmission delivered them.
     Clear,
     /// Acknowledged; this transmission delivered them if no duplicate is reported: 0 is the first.
-    Likely {
-        by: u8,
-        /// The echoed timestamp confirms it.
-        by_echo: bool,
-    },
+    Likely { by: u8, evidence: Evidence },
+}
+
+/// How it is known which transmission was delivered.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub(super) enum Evidence {
+    /// The receiver has echoed its timestamp.
+    Echo,
+    /// By the time.
+    Time,
+    /// By the time, but packets of the receiver are missing, which may have acknowledged an earlier transmission.
+    Doubtful,
 }
 
 /// Consecutive bytes that have the same history.

@@ -23,7 +23,9 @@ const IS_TOO_BIG: u8 = 16;
 const IS_BEGINNING: u8 = 32;
 
 impl CapturedSegment {
+    /// An identification of zero says nothing: senders give it to all packets that must not be fragmented (RFC 6864 §4.1).
     pub(super) fn new(at: Instant, frame: u64, tsval: Option<u32>, ip_id: Option<u16>) -> CapturedSegment {
+        let ip_id = ip_id.filter(|id| *id != 0);
         let bits = if tsval.is_some() { HAS_TSVAL } else { 0 } | if ip_id.is_some() { HAS_IP_ID } else { 0 };
         CapturedSegment { at, frame, tsval: tsval.unwrap_or_default(), ip_id: ip_id.unwrap_or_default(), bits }
     }

@@ -285,13 +285,16 @@ impl Upstream {
         if is_counted { (self.reordering.arrived() as u32).wrapping_sub(1) } else { disorder::NONE }
     }
 
-    /// Updates the frontier after a packet whose first byte is `start`. Called after the packet was added to `ranges`.
-    pub(super) fn advance(&mut self, start: u64, ranges: &Ranges, highest: u64, now: Instant) {
+    /// Updates the frontier after a packet whose first byte is `start`. Called after the packet was added to `ranges`. True if the
+    /// receiver has acknowledged data before the packet that has not passed.
+    pub(super) fn advance(&mut self, start: u64, ranges: &Ranges, (acked, highest): (u64, u64), now: Instant) -> bool {
         let is_complete = self.frontier == self.highest;
         let is_next = is_complete && (start == self.frontier || ranges.last_begins_at(self.frontier));
         self.highest = highest;
-        self.frontier = if is_next { highest } else { ranges.contiguous_from(self.frontier) };
+        let is_gap = !is_next && acked.min(start) > self.frontier;
+        self.frontier = if is_next { highest } else { ranges.contiguous_from(self.frontier.max(acked.min(start))) };
         self.note_waiting(now);
+        is_gap
     }
 
     /// The receiver has everything before `ack`, captured or not. True if some of it had not passed.

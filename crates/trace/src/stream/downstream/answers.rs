@@ -3,7 +3,7 @@
 
 use reknit_units::Instant;
 
-use super::super::ranges::{Delivery, Origin, Range};
+use super::super::ranges::{Delivery, Evidence, Origin, Range};
 use super::{Downstream, View};
 
 impl Downstream {
@@ -42,7 +42,7 @@ impl Downstream {
         if usize::from(range.duplicates) > range.again.len() - by {
             // An earlier transmission has arrived too.
             range.delivery =
-                if by > 1 { Delivery::Likely { by: by as u8 - 1, by_echo: false } } else { Delivery::Clear };
+                if by > 1 { Delivery::Likely { by: by as u8 - 1, evidence: Evidence::Time } } else { Delivery::Clear };
             if by == 1 {
                 self.on_counted_arrival(range, view.now);
             }

@@ -9,7 +9,7 @@ use reknit_units::Duration;
 use super::super::known::SequenceState;
 use super::super::log::FindingSink;
 use super::super::pieces::{Pieces, TransmissionVerdict};
-use super::super::ranges::{Delivery, Range};
+use super::super::ranges::{Delivery, Evidence, Range};
 use super::super::round_trip::RoundTrip;
 use super::super::sighting::CapturedSegment;
 use super::Downstream;
@@ -70,7 +70,7 @@ impl Downstream {
                 );
             }
             Delivery::Open | Delivery::Missing | Delivery::Refused => {}
-            Delivery::Likely { by, by_echo } => self.decide_replaced(range, usize::from(by), by_echo, with, pieces),
+            Delivery::Likely { by, evidence } => self.decide_replaced(range, usize::from(by), evidence, with, pieces),
             Delivery::Clear => {
                 let is_due =
                     range.is_retransmitted() && range.duplicates == 0 && !self.has_hidden_since(range.delivered_at);
@@ -95,12 +95,12 @@ impl Downstream {
         &mut self,
         range: &Range,
         by: usize,
-        by_echo: bool,
+        evidence: Evidence,
         with: &DecisionContext<'_>,
         pieces: &mut Pieces,
     ) {
         let DecisionContext { known, loss, round_trip } = *with;
-        let bytes = (range.start, range.end);
+        let (bytes, by_echo) = ((range.start, range.end), evidence == Evidence::Echo);
         let brought = range.again.get(by - 1);
         if let Some(again) = brought {
             pieces.add(PathPart::Downstream, &again.seen, bytes, TransmissionVerdict::Needed);
@@ -120,7 +120,8 @@ impl Downstream {
         } else if !by_echo && !self.would_report(range, known.may_report) {
             Some(UnknownReason::NoDuplicateReports)
         } else {
-            (!by_echo && self.may_lack_reports(loss)).then_some(UnknownReason::CaptureLoss)
+            (!by_echo && (evidence == Evidence::Doubtful || self.may_lack_reports(loss)))
+                .then_some(UnknownReason::CaptureLoss)
         };
         if let Some(reason) = unknown {
             pieces.add(PathPart::Downstream, &range.first, bytes, TransmissionVerdict::Unknown(reason));
@@ -142,7 +143,14 @@ impl Downstream {
         let (by, is_sure) = match range.delivery {
             Delivery::Open | Delivery::Missing | Delivery::Refused => return,
             Delivery::Clear => (0, true),
-            Delivery::Likely { by, by_echo } => (usize::from(by), by_echo || self.would_report(range, may_report)),
+            Delivery::Likely { by, evidence } => {
+                let is_sure = match evidence {
+                    Evidence::Echo => true,
+                    Evidence::Time => self.would_report(range, may_report),
+                    Evidence::Doubtful => false,
+                };
+                (usize::from(by), is_sure)
+            }
         };
         let transmissions = std::iter::once(range.first.at).chain(range.again.iter().map(|again| again.seen.at));
         for (i, sent) in transmissions.enumerate() {
