@@ -478,3 +478,18 @@ fn a_server_on_this_machine_is_reached_at_the_gateway() {
         assert_eq!(stdout(&output), "", "{}", stderr(&output));
     }
 }
+
+#[test]
+fn a_router_says_which_packets_are_too_big() {
+    if !can_run(&["ping"]) {
+        return;
+    }
+    let link = |direction: &str| format!("[[{direction}]]\nkind = \"link\"\ndelay = \"1 ms\"\n");
+    let mtu = "[[forward]]\nkind = \"mtu\"\nsize = \"1300 B\"\n";
+    let path = path("mtu.toml", &(mtu.to_owned() + &link("forward") + &link("reverse")));
+    // Through the outer end's kernel, whose answer comes back whole.
+    let ping = "ping -M do -c 2 -i 0.2 -W 1 -s 1272 gateway; ping -M do -c 1 -W 1 -s 1273 gateway; true";
+    let Some(output) = run_as(true, &["--path", &path, "--quiet", "--", "sh", "-c", ping]) else { return };
+    let text = stdout(&output) + &stderr(&output);
+    assert!(text.contains("2 received") && text.contains("mtu = 1300"), "{text}");
+}

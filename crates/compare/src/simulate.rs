@@ -204,6 +204,24 @@ mod tests {
 
     use super::*;
 
+    /// Goodput over a link that carries packets of at most 1000 bytes, Mbit/s.
+    fn goodput_of_small_packets(icmp: bool) -> f64 {
+        let plan = format!(
+            "duration = \"5 s\"\n[path]\ndescription = \"test\"\n[[path.forward]]\nkind = \"mtu\"\nsize = \"1000 B\"\n\
+             icmp = {icmp}\n[[path.forward]]\nkind = \"link\"\nrate = \"10 Mbit/s\"\ndelay = \"10 ms\"\n\
+             [[path.reverse]]\nkind = \"link\"\ndelay = \"10 ms\"\n[[flows]]\nworkload = \"bulk\"\n"
+        );
+        let scenario = ScenarioOptions::of(Plan::parse("s.toml", &plan).unwrap());
+        let options = SimulateOptions { scenario, variant: "linux".to_owned(), seed: 1, sample_every: None };
+        simulate(&options, &AtomicBool::new(false)).unwrap().unwrap().run.goodput_mbit_s
+    }
+
+    #[test]
+    fn senders_that_are_told_the_mtu_send_smaller_packets() {
+        assert!((9.0..9.6).contains(&goodput_of_small_packets(true)), "{}", goodput_of_small_packets(true));
+        assert_eq!(goodput_of_small_packets(false), 0.0);
+    }
+
     #[test]
     fn the_number_of_samples_is_limited_and_a_total_loss_warns() {
         let mut plan = Plan::bulk(2);

@@ -1,12 +1,15 @@
 //! IP packets on an emulated path.
 
+use std::net::IpAddr;
+
+use etherparse::{NetSlice, SlicedPacket, TransportSlice};
 use reknit_path::resequencer::TcpHeader;
 use reknit_path::{DropNotice, DropRange, Packet, flow_hash};
 use reknit_tcp::SeqNum;
 use reknit_tcp::experiment::Dropped;
 use reknit_tcp::segment::Flags;
 use reknit_units::Bytes;
-use reknit_wire::{Decoded, TcpHeaders, endpoints, set_dropped};
+use reknit_wire::{Decoded, IcmpError, TcpHeaders, encode_icmp_error, endpoints, set_dropped};
 
 /// Bytes of an IPv6 header without extensions.
 const IPV6_HEADER: usize = 40;
@@ -34,6 +37,24 @@ impl IpPacket {
 
     pub(crate) fn into_bytes(self) -> Vec<u8> {
         self.bytes
+    }
+
+    /// What a router with this MTU tells the sender of the packet. Nothing about ICMP other than pings (RFC 1122 §3.2.2).
+    pub(crate) fn too_big(&self, mtu: u16) -> Option<Vec<u8>> {
+        let packet = SlicedPacket::from_ip(&self.bytes).ok()?;
+        let (source, destination): (IpAddr, IpAddr) = match packet.net? {
+            NetSlice::Ipv4(ip) => (ip.header().source_addr().into(), ip.header().destination_addr().into()),
+            NetSlice::Ipv6(ip) => (ip.header().source_addr().into(), ip.header().destination_addr().into()),
+            NetSlice::Arp(_) => return None,
+        };
+        let is_answered = match packet.transport? {
+            TransportSlice::Icmpv4(icmp) => matches!(icmp.type_u8(), 0 | 8),
+            TransportSlice::Icmpv6(icmp) => matches!(icmp.type_u8(), 128 | 129),
+            _ => true,
+        };
+        let mut message = Vec::new();
+        encode_icmp_error(destination, source, IcmpError::TooBig(mtu), &self.bytes, &mut message);
+        is_answered.then_some(message)
     }
 }
 

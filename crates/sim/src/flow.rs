@@ -188,7 +188,7 @@ impl Flow {
             return None;
         }
         tally.lost += 1;
-        tally.queue_drops += u64::from(why != DropReason::Lost);
+        tally.queue_drops += u64::from(why.is_in_queue());
         let sender = &self.ends.sender;
         let told_at = self.oracle.as_mut().and_then(|oracle| oracle.on_lost(now, datagram, sender));
         if let Some(position) = sender.position_sent(datagram.segment.seq) {

@@ -2,6 +2,7 @@
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use reknit_path::stages::DropReason;
 use reknit_path::{Direction, Pipe, Profile};
 use reknit_tcp::Output;
 use reknit_tcp::seams::Memory;
@@ -19,6 +20,9 @@ use crate::scenario::Scenario;
 use crate::timers::{Timer, Timers};
 use crate::trace::{Datagram, EndSnapshot, NoTracer, TraceEvent, Tracer};
 use crate::transactions::TransactionStats;
+
+/// Bytes of an IPv4 and a TCP header without options: what an MTU exceeds the MSS by.
+const HEADERS: u16 = 40;
 
 /// Runs `scenario`.
 pub fn run(scenario: &Scenario) -> RunResult {
@@ -371,6 +375,11 @@ impl<T: Tracer> Simulation<T> {
                     let tally = &mut self.clients[flow.client as usize].tally;
                     if let Some(at) = flow.on_lost(self.now, &lost.packet, lost.why, tally) {
                         self.timers.set(at, Timer::Tell(lost.packet.slot));
+                    }
+                    if let DropReason::TooBig { told: Some(mtu) } = lost.why {
+                        let from = lost.packet.from;
+                        flow.ends[from].limit_segment_size(self.now, mtu.saturating_sub(HEADERS));
+                        self.timers.wake(self.now, lost.packet.slot, from);
                     }
                 }
             }

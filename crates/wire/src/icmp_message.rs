@@ -75,6 +75,8 @@ pub enum IcmpError {
     PortUnreachable,
     /// A rule forbids it.
     Prohibited,
+    /// It is larger than the MTU of the next hop, in bytes (RFC 1191 §4, RFC 8201 §4).
+    TooBig(u16),
     /// Fragments of the packet did not arrive in time.
     ReassemblyTimeExceeded,
 }
@@ -87,6 +89,7 @@ impl IcmpError {
                 IcmpError::NoRoute => [1, 0],
                 IcmpError::Prohibited => [1, 1],
                 IcmpError::HostUnreachable => [1, 3],
+                IcmpError::TooBig(_) => [2, 0],
                 IcmpError::PortUnreachable => [1, 4],
                 IcmpError::ReassemblyTimeExceeded => [3, 1],
             };
@@ -95,6 +98,7 @@ impl IcmpError {
             IcmpError::NoRoute => [3, 0],
             IcmpError::HostUnreachable => [3, 1],
             IcmpError::PortUnreachable => [3, 3],
+            IcmpError::TooBig(_) => [3, 4],
             IcmpError::Prohibited => [3, 13],
             IcmpError::ReassemblyTimeExceeded => [11, 1],
         }
@@ -109,7 +113,9 @@ impl IcmpError {
 pub fn encode_icmp_error(source: IpAddr, destination: IpAddr, error: IcmpError, packet: &[u8], into: &mut Vec<u8>) {
     let is_v6 = source.is_ipv6();
     let room = if is_v6 { LONGEST_V6 - 48 } else { LONGEST_V4 - 28 };
-    let mut body = vec![0; 4];
+    // RFC 1191 §4 and RFC 4443 §3.2 end these four bytes with the MTU.
+    let mtu = if let IcmpError::TooBig(mtu) = error { mtu } else { 0 };
+    let mut body = u32::from(mtu).to_be_bytes().to_vec();
     body.extend_from_slice(&packet[..packet.len().min(room)]);
     put_message(source, destination, error.codes(is_v6), &body, into);
 }

@@ -189,6 +189,7 @@ impl Bridge {
             capture.packet(now, &packet)?;
         }
         direction.enter(now, packet);
+        self.pass_messages(bound);
         Ok(())
     }
 
@@ -197,20 +198,33 @@ impl Bridge {
         let mut busy = false;
         loop {
             let now = self.clock.now();
-            let (direction, capture) = match bound {
-                LinkDirection::Up => (&mut self.up, &mut self.captures[1]),
-                LinkDirection::Down => (&mut self.down, &mut self.captures[0]),
+            let (direction, at) = match bound {
+                LinkDirection::Up => (&mut self.up, 1),
+                LinkDirection::Down => (&mut self.down, 0),
             };
-            let Some((due, carried)) = direction.leave(now) else { return Ok(busy) };
+            let left = direction.leave(now);
+            self.pass_messages(bound);
+            let Some((due, carried)) = left else { return Ok(busy) };
             busy = true;
             self.lateness.note(due, now);
-            if let Some(capture) = capture {
+            if let Some(capture) = &mut self.captures[at] {
                 capture.packet(now, carried.bytes())?;
             }
             self.put(bound, carried.bytes());
             if self.spare.len() < SPARE {
                 self.spare.push(carried.into_bytes());
             }
+        }
+    }
+
+    /// Delivers what routers have to say to the end where this direction begins.
+    fn pass_messages(&mut self, bound: LinkDirection) {
+        let (direction, back) = match bound {
+            LinkDirection::Up => (&mut self.up, LinkDirection::Down),
+            LinkDirection::Down => (&mut self.down, LinkDirection::Up),
+        };
+        for message in direction.take_messages() {
+            self.put(back, &message);
         }
     }
 

@@ -1,6 +1,7 @@
 //! One direction of the emulated path: a pipe, and what is measured at it. Time is an argument. [`super::bridge`] calls it for
 //! each packet that enters, and whenever one is due.
 
+use reknit_path::stages::DropReason;
 use reknit_path::{Direction, DropNotice, DropRange, Packet, Phases, Pipe, Profile};
 use reknit_units::{Bytes, Instant};
 
@@ -69,6 +70,8 @@ pub(super) struct EmulatedDirection {
     pub(super) record: Option<PathRecording>,
     /// The number of the next packet.
     next: u64,
+    /// What routers have to say to the end where this direction begins.
+    messages: Vec<Vec<u8>>,
 }
 
 impl EmulatedDirection {
@@ -78,6 +81,7 @@ impl EmulatedDirection {
             meter: Meter::default(),
             record: record.then(PathRecording::default),
             next: 0,
+            messages: Vec::new(),
         }
     }
 
@@ -111,11 +115,19 @@ impl EmulatedDirection {
             if lost.packet.packet.is_copy() {
                 continue;
             }
+            if let DropReason::TooBig { told: Some(mtu) } = lost.why {
+                self.messages.extend(lost.packet.packet.too_big(mtu));
+            }
             self.meter.on_loss();
             if let Some(record) = &mut self.record {
                 record.on_loss(lost.packet.number);
             }
         }
+    }
+
+    /// Takes what routers have to say to the end where this direction begins.
+    pub(super) fn take_messages(&mut self) -> Vec<Vec<u8>> {
+        std::mem::take(&mut self.messages)
     }
 
     /// When the next packet leaves.

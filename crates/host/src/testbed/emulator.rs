@@ -5,6 +5,7 @@ use std::os::fd::BorrowedFd;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use reknit_path::Pipe;
+use reknit_path::stages::DropReason;
 use reknit_units::{Duration, Instant};
 use reknit_wire::{DecodeError, Decoded};
 
@@ -29,6 +30,9 @@ pub(crate) trait Endpoint {
     /// A packet arrives; `decoded` is none if it is corrupted.
     fn put(&mut self, now: Instant, bytes: &[u8], decoded: Option<&Decoded<'_>>) -> io::Result<()>;
 
+    /// A router's message arrives.
+    fn put_icmp(&mut self, now: Instant, message: &[u8]) -> io::Result<()>;
+
     /// When it next has something to do without a packet.
     fn deadline(&self) -> Instant;
 
@@ -50,6 +54,20 @@ pub(crate) struct Side<E> {
     pub(crate) capture: Option<CaptureFile>,
     /// Observes the data that this side sends.
     pub(crate) observer: Observer,
+}
+
+impl<E: Endpoint> Side<E> {
+    /// A router tells the end about packets that are too big.
+    fn report_losses(&mut self, now: Instant) -> io::Result<()> {
+        while let Some(lost) = self.pipe.pop_lost() {
+            if let DropReason::TooBig { told: Some(mtu) } = lost.why
+                && let Some(message) = lost.packet.too_big(mtu)
+            {
+                self.end.put_icmp(now, &message)?;
+            }
+        }
+        Ok(())
+    }
 }
 
 /// Why the emulation stopped.
@@ -130,8 +148,7 @@ impl<C: TimeSource, E: Endpoint> Emulator<'_, C, E> {
             capture.packet(now, packet)?;
         }
         side.pipe.push(now, IpPacket::new(packet.to_vec()));
-        while side.pipe.pop_lost().is_some() {}
-        Ok(())
+        side.report_losses(now)
     }
 
     /// Delivers the packets that have come through from `from` to the other side. True if there were any.
@@ -151,7 +168,7 @@ impl<C: TimeSource, E: Endpoint> Emulator<'_, C, E> {
             }
             to.end.put(now, packet.bytes(), decoded.as_ref())?;
         }
-        while from.pipe.pop_lost().is_some() {}
+        from.report_losses(now)?;
         Ok(busy)
     }
 

@@ -41,6 +41,14 @@ impl Endpoint for TestHost {
         Ok(())
     }
 
+    fn put_icmp(&mut self, now: Instant, message: &[u8]) -> io::Result<()> {
+        match self {
+            TestHost::Kernel(kernel) => kernel.deliver(message)?,
+            TestHost::Engine(end) => end.on_icmp(now, message),
+        }
+        Ok(())
+    }
+
     fn deadline(&self) -> Instant {
         match self {
             TestHost::Kernel(_) => Instant::NEVER,

@@ -98,6 +98,10 @@ impl EngineEnd {
         self.stack.on_segment(now, packet);
     }
 
+    pub(crate) fn on_icmp(&mut self, now: Instant, message: &[u8]) {
+        self.stack.on_packet(now, message);
+    }
+
     /// Runs timers and the application, then returns the next packet to send.
     pub(crate) fn poll(&mut self, now: Instant, packet: &mut Vec<u8>) -> io::Result<bool> {
         self.run_application(now)?;

@@ -171,6 +171,10 @@ impl Endpoint for Replayed {
         Ok(())
     }
 
+    fn put_icmp(&mut self, _now: Instant, _message: &[u8]) -> io::Result<()> {
+        Ok(())
+    }
+
     fn deadline(&self) -> Instant {
         self.sends.as_slice().first().map_or(Instant::NEVER, |(at, _)| *at)
     }

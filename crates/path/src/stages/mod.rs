@@ -13,6 +13,7 @@ mod link;
 mod loss;
 mod lull;
 mod manet;
+mod mtu;
 mod multipath;
 mod netem;
 mod outage;
@@ -44,6 +45,7 @@ pub use self::link::{CoDel, FqCoDel, Link, Pie, Red, Server};
 pub use self::loss::Loss;
 pub use self::lull::Lull;
 pub use self::manet::Manet;
+pub use self::mtu::Mtu;
 pub use self::multipath::{Branch, Choice, Multipath};
 pub use self::netem::Netem;
 pub use self::outage::Outage;
@@ -94,6 +96,18 @@ pub enum DropReason {
     Lost,
     /// It arrived corrupted, and the receiver's checksum detected it.
     Checksum,
+    /// It was larger than the MTU of a link.
+    TooBig {
+        /// The MTU, if the sender is told.
+        told: Option<u16>,
+    },
+}
+
+impl DropReason {
+    /// True if a queue dropped it.
+    pub fn is_in_queue(self) -> bool {
+        matches!(self, DropReason::QueueFull | DropReason::Early)
+    }
 }
 
 /// What a stage does with a packet.
@@ -372,6 +386,7 @@ stages! {
     "loss" => Loss: "Loss at random, or of the packets in a list.",
     "gilbert" => Gilbert: "Loss in bursts of packets.",
     "outage" => Outage: "Periods in which everything is lost.",
+    "mtu" => Mtu: "A link that carries only smaller packets.",
     "delay" => Delay: "An extra delay for some of the packets.",
     "stall" => Stall: "Sudden delays that keep the order.",
     "corruption" => Corruption: "Some packets arrive with a flipped bit.",

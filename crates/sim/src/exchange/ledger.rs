@@ -74,7 +74,7 @@ impl Ledger {
             return;
         }
         self.tally.lost += 1;
-        self.tally.queue_drops += u64::from(why != DropReason::Lost);
+        self.tally.queue_drops += u64::from(why.is_in_queue());
         self.latest_lost = self.latest_lost.max(Some(packet.sent));
     }
 
