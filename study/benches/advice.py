@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Does the advice of `reknit analyze` help? Live transfers, their advice, and transfers that follow it.
 
-    sudo study/benches/advice.py measure --out advice.jsonl      # in real time, about 10 minutes; skips what it has
+    sudo study/benches/advice.py measure --out advice.jsonl      # in real time, about 20 minutes; skips what it has
     study/benches/advice.py table advice.jsonl > study/results/advice.md
 
 On each path, iperf3 sends for --duration with each congestion control of the kernel, and the capture at the sender is
@@ -25,6 +25,10 @@ from reknit_study._generated import generated
 CONTROLS = ["cubic", "bbr", "reno"]
 # The paths, and what changes them into the same without reordering, or without losses.
 PATHS = {
+    "two-paths-200ms": ["forward.paths.paths.1.delay=50ms"],
+    "random-delay": ["forward.delays.probability=0"],
+    "bursty-loss": ["forward.gilbert.to_bad=0"],
+    "wireless-arq": ["forward.arq.probability=0"],
     "sdwan-50ms": ["forward.paths.paths.1.delay=20ms"],
     "fiber-lte": ["forward.paths.paths.1.delay=4ms", "forward.jitter.probability=0"],
     "two-paths-50ms": ["forward.paths.paths.1.delay=50ms"],
