@@ -116,8 +116,3 @@ fn wrong_arguments_are_refused_with_a_reason() {
 fn datagrams_go_there_and_back() {
     passes("datagrams");
 }
-
-#[test]
-fn the_loss_detector_is_the_same_in_c() {
-    passes("recovery");
-}

@@ -37,9 +37,15 @@ pub(crate) fn run(data: &[u8]) {
 
 impl Transport {
     fn operate(&mut self, input: &mut Input<'_>) {
-        match input.below(6) {
+        match input.below(9) {
             0 | 1 => self.send(input.u8()),
             2 | 3 => self.acknowledge(input),
+            6 => self.mark(),
+            7 => {
+                self.recovery.settle();
+                self.reduced.clear();
+            }
+            8 => self.recovery = self.recovery.on_new_path(),
             4 => self.now = self.now + Nanos(input.of(&STEPS)),
             _ => {
                 let sample = Nanos(u64::from(input.u32()));
@@ -70,6 +76,12 @@ impl Transport {
             self.largest = self.largest.max(Some(number));
             self.recovery.on_acked(self.now, number);
         }
+    }
+
+    fn mark(&mut self) {
+        let Some(largest) = self.largest else { return };
+        self.recovery.on_marked(largest);
+        assert!(!self.recovery.on_marked(largest), "a second reduction for packet {largest}");
     }
 
     fn detect(&mut self) {

@@ -1,4 +1,5 @@
-//! The time that the detector takes for an ACK of one packet: in order, and with every other packet late.
+//! The time that the detector takes for an ACK of one packet: in order, and with every other packet late; and for an ACK with many
+//! ranges, while as many retransmissions as it remembers are undecided.
 //!
 //! Prints nanoseconds per ACK, the smallest of several rounds.
 
@@ -49,6 +50,34 @@ fn round(acks: &[Ack]) -> f64 {
     start.elapsed().as_secs_f64() * 1e9 / acks.len() as f64
 }
 
+/// Nanoseconds per ACK of `ranges` ranges, none of which has anything new but the highest, with a full list of retransmissions.
+#[expect(clippy::disallowed_methods, reason = "a benchmark measures time")]
+fn many_ranges(ranges: u64) -> f64 {
+    let mut recovery = Recovery::new();
+    let rtt = Rtt { smoothed: Nanos::from_millis(20), latest: Nanos::from_millis(20) };
+    let below = 4 * ranges;
+    recovery.on_sent(below + ACKS);
+    recovery.on_acked(Nanos::ZERO, 0);
+    for i in 0..12 {
+        let now = Nanos::from_millis(20 + i);
+        recovery.on_acked(now, below - 12 + i);
+        recovery.on_rtt(rtt);
+        recovery.on_lost(now, 40 * i + 2);
+    }
+    let start = Instant::now();
+    for number in below..below + ACKS / 100 {
+        let now = Nanos::from_micros(32_000 + number);
+        for range in 0..ranges {
+            recovery.on_acked_range(now, 4 * range, 4 * range + 1);
+        }
+        recovery.on_acked(now, number);
+        recovery.on_rtt(rtt);
+        black_box(recovery.loss_time(number, now));
+        black_box(recovery.decide(now));
+    }
+    start.elapsed().as_secs_f64() * 1e9 / (ACKS / 100) as f64
+}
+
 #[expect(clippy::print_stdout, reason = "a benchmark prints its results")]
 fn main() {
     println!("{} bytes", size_of::<Recovery>());
@@ -56,5 +85,9 @@ fn main() {
         let acks = acks(late);
         let best = (0..ROUNDS).map(|_| round(&acks)).fold(f64::INFINITY, f64::min);
         println!("{name}: {best:.0} ns per ACK");
+    }
+    for ranges in [1, 64, 256] {
+        let best = (0..ROUNDS).map(|_| many_ranges(ranges)).fold(f64::INFINITY, f64::min);
+        println!("{ranges} ranges, 12 undecided retransmissions: {best:.0} ns per ACK");
     }
 }

@@ -149,6 +149,17 @@ impl<const BUCKETS: usize> Decisions<BUCKETS> {
     pub fn settle_all(&mut self) {
         self.reductions.settle_all();
     }
+
+    /// All reductions so far become final, and losses of packets below `end` cause none.
+    pub fn settle_until(&mut self, end: u64) {
+        self.reductions.settle_until(end);
+    }
+
+    /// `number` was marked by a queue, and packets below `end` have been sent. True if the window is to be reduced for it;
+    /// otherwise it was reduced for the same event. Either reduction is final.
+    pub fn on_marked(&mut self, number: u64, end: u64) -> bool {
+        self.reductions.on_marked(number, end)
+    }
 }
 
 #[cfg(test)]

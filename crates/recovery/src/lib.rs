@@ -34,16 +34,27 @@
 //!
 //! | when | call |
 //! |---|---|
-//! | a packet is sent that will be acknowledged | [`on_sent`](Recovery::on_sent) |
+//! | a packet is sent, whether it elicits an ACK or not | [`on_sent`](Recovery::on_sent) |
 //! | an ACK arrives: for each of its ranges | [`on_acked_range`](Recovery::on_acked_range) |
 //! | for each outstanding packet that it acknowledges | [`on_acked`](Recovery::on_acked) |
 //! | if it gave a sample of the RTT | [`on_rtt`](Recovery::on_rtt) |
-//! | then, and when a timer expires: for outstanding packets in order, until one is not lost yet | [`loss_time`](Recovery::loss_time), [`on_lost`](Recovery::on_lost) |
-//! | then | [`decide`](Recovery::decide) |
+//! | if it reports new ECN-CE marks | [`on_marked`](Recovery::on_marked) |
+//! | then, and when a timer expires: for outstanding packets in order, until one is not lost yet | [`loss_time`](Recovery::loss_time); [`on_lost`](Recovery::on_lost) if the packet elicits an ACK |
+//! | if these losses are persistent congestion | [`settle`](Recovery::settle) |
+//! | then, also if an ACK acknowledged nothing that was outstanding | [`decide`](Recovery::decide) |
+//! | to pause slow start | [`is_undecided`](Recovery::is_undecided) |
+//! | the connection migrates | [`on_new_path`](Recovery::on_new_path) |
 //!
 //! The timer expires at the first `loss_time` in the future or at [`Decision::next`], whichever is earlier. Numbers grow with
-//! each transmission, and are not used again. Everything else stays as it is: the probe timeout, the congestion control (it
-//! needs a way to undo one reduction), ECN.
+//! each transmission, and are not used again. [`ALGORITHM.md`][algorithm] has the rules for packet number spaces, paths and
+//! undo, the whole algorithm in pseudocode with all constants, and vectors to test another implementation with.
+//!
+//! What changes in the transport:
+//!
+//! * The congestion control can undo one reduction. A mark (ECN-CE) asks the detector whether to reduce the window.
+//! * The wait may be longer than the probe timeout. So the probe timer runs while packets are missing, although RFC 9002 §6.2.1 says
+//!   that it MUST NOT be set then. A probe makes the peer acknowledge; it declares nothing lost.
+//! * The wait ends after 16 smoothed round-trip times, or what [`Config::max_wait`] says.
 //!
 //! # Example
 //!
@@ -92,8 +103,9 @@
 //! [`Recovery`] is for transports that never reuse a packet number. For others, such as TCP, there are its parts: [`Decisions`]
 //! with [`Lateness`] and [`Repairs`], and [`Rounds`]. [The detector of the variant `reknit`][tcp] shows how TCP uses them.
 //!
-//! For C, there is `reknit_recovery.h` in the crate `reknit-capi`.
+//! For C, there is the crate `reknit-recovery-capi`.
 //!
+//! [algorithm]: https://github.com/reknit/reknit/blob/main/crates/recovery/ALGORITHM.md
 //! [tcp]: https://github.com/reknit/reknit/blob/main/crates/variants/src/reknit/detector.rs
 #![no_std]
 
@@ -111,7 +123,7 @@ mod rounds;
 pub use decisions::{Decided, Decisions, Terms};
 pub use lateness::{FROM_1_MS, FROM_1_US, Lateness};
 pub use nanos::Nanos;
-pub use recovery::{Decision, Recovery, Rtt};
+pub use recovery::{Config, Decision, Recovery, Rtt};
 pub use reductions::Reductions;
 pub use repairs::{Arrival, Outcomes, Repair, Repairs};
 pub use rounds::Rounds;

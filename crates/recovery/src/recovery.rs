@@ -8,8 +8,6 @@ use crate::queue::Queue;
 
 /// RFC 9002 §6.1.1: a packet is lost when one this much higher has been acknowledged.
 const PACKET_THRESHOLD: u64 = 3;
-/// RFC 9002 §6.1.2: timers are no finer than this.
-const GRANULARITY: Nanos = Nanos::from_millis(1);
 /// The most undecided retransmissions for which the window is not reduced yet.
 const MAX_UNDECIDED: u32 = 10;
 /// Times are kept in microseconds, so packets of one ACK may seem this far apart.
@@ -22,6 +20,26 @@ pub struct Rtt {
     pub smoothed: Nanos,
     /// The last sample.
     pub latest: Nanos,
+}
+
+/// Settings.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Config {
+    /// Timers are no finer than this: 1 ms in RFC 9002 §6.1.2, less in data centers.
+    pub granularity: Nanos,
+    /// The wait is at most this many smoothed round-trip times.
+    pub max_wait: u32,
+}
+
+impl Config {
+    /// 1 ms, and 16 round-trip times.
+    pub const DEFAULT: Config = Config { granularity: Nanos::from_millis(1), max_wait: 16 };
+}
+
+impl Default for Config {
+    fn default() -> Config {
+        Config::DEFAULT
+    }
 }
 
 /// Which packets are lost, when to reduce the window, and which reductions to undo. [The crate](crate) says when to call what.
@@ -38,8 +56,10 @@ pub struct Recovery {
     acked_end: u64,
     /// The next number to be sent.
     next: u64,
+    /// The first that was sent on this path.
+    path_start: u64,
     rtt: Rtt,
-    granularity: Nanos,
+    config: Config,
 }
 
 impl Default for Recovery {
@@ -49,13 +69,13 @@ impl Default for Recovery {
 }
 
 impl Recovery {
-    /// For a new connection, or a new path.
+    /// For a new connection, with the default settings.
     pub const fn new() -> Recovery {
-        Recovery::with_granularity(GRANULARITY)
+        Recovery::with(Config::DEFAULT)
     }
 
-    /// With timers that are as fine as `granularity`, instead of the millisecond of RFC 9002.
-    pub const fn with_granularity(granularity: Nanos) -> Recovery {
+    /// For a new connection.
+    pub const fn with(config: Config) -> Recovery {
         Recovery {
             decisions: Decisions::new(),
             queue: Queue::new(),
@@ -63,25 +83,42 @@ impl Recovery {
             first_acked: u64::MAX,
             acked_end: 0,
             next: 0,
+            path_start: 0,
             rtt: Rtt { smoothed: Nanos::ZERO, latest: Nanos::ZERO },
-            granularity,
+            config,
         }
     }
 
-    /// The packet `number` is sent.
+    /// For another path of the connection, on which packets are sent from now on. Those sent before are lost as in RFC 9002; the
+    /// window of the new path is not reduced for them, and nothing is learned from them.
+    #[must_use]
+    pub fn on_new_path(&self) -> Recovery {
+        Recovery {
+            acked_end: self.acked_end,
+            next: self.next,
+            path_start: self.next,
+            rtt: self.rtt, // until there is a sample
+            ..Recovery::with(self.config)
+        }
+    }
+
+    /// The packet `number` is sent. Numbers may be skipped.
     pub fn on_sent(&mut self, number: u64) {
         self.next = self.next.max(number.saturating_add(1));
     }
 
-    /// An ACK acknowledges `number`, which was outstanding.
+    /// An ACK acknowledges `number`, which was outstanding. The packets of one ACK may come in any order.
     pub fn on_acked(&mut self, now: Nanos, number: u64) {
-        self.first_acked = self.first_acked.min(number);
+        let is_older = number < self.path_start;
+        if !is_older {
+            self.first_acked = self.first_acked.min(number);
+        }
         let end = number.saturating_add(1);
         if end > self.acked_end {
             self.acked_end = end;
             self.next = self.next.max(end);
             self.advances.on_largest(now, number, self.next, self.horizon());
-        } else if let Some(overtaken) = self.advances.overtaken(number) {
+        } else if let Some(overtaken) = self.advances.overtaken(number).filter(|_| !is_older) {
             self.learn(now, overtaken);
         }
     }
@@ -122,7 +159,8 @@ impl Recovery {
             return Nanos::NEVER;
         }
         let rfc9002 = if higher >= PACKET_THRESHOLD { Nanos::ZERO } else { sent + self.loss_delay() };
-        match (self.decisions.lateness.wait(), self.advances.overtaken(number)) {
+        let wait = self.wait().filter(|_| number >= self.path_start);
+        match (wait, self.advances.overtaken(number)) {
             (Some(wait), Some(overtaken)) => rfc9002.max(overtaken + wait),
             _ => rfc9002,
         }
@@ -130,11 +168,11 @@ impl Recovery {
 
     /// RFC 9002 §6.1.2.
     fn loss_delay(&self) -> Nanos {
-        (self.rtt.smoothed.max(self.rtt.latest) * 9 / 8).max(self.granularity)
+        (self.rtt.smoothed.max(self.rtt.latest) * 9 / 8).max(self.config.granularity)
     }
 
-    /// The packet `number` is declared lost: what was in it is retransmitted. If it was sent before all that are acknowledged,
-    /// the peer may not have had the keys for it, so the window is not reduced (RFC 9002 §7.4).
+    /// The packet `number`, which elicits acknowledgments, is declared lost: what was in it is retransmitted. If it was sent
+    /// before all that are acknowledged, the peer may not have had the keys for it, so the window is not reduced (RFC 9002 §7.4).
     pub fn on_lost(&mut self, now: Nanos, number: u64) {
         if number < self.first_acked || !self.decisions.make_room(number) {
             return;
@@ -150,7 +188,7 @@ impl Recovery {
         self.decisions.undo_spurious(|event| decision.add_undone(event));
         let wait = self.wait();
         let terms = Terms {
-            patience: self.rtt.smoothed.max(self.granularity),
+            patience: self.rtt.smoothed.max(self.config.granularity),
             sure: wait.unwrap_or(self.rtt.smoothed).max(self.rtt.smoothed / 4) * 3 / 2,
             at_once: wait.is_none(), // nothing was ever late
             learns_outcomes: true,
@@ -171,22 +209,34 @@ impl Recovery {
 
     /// The learned wait: how long packets are missing before they are lost. `None` before the first late packet.
     pub fn wait(&self) -> Option<Nanos> {
-        self.decisions.lateness.wait()
+        let longest = match self.rtt.smoothed {
+            Nanos::ZERO => Nanos::NEVER, // no sample
+            smoothed => (smoothed * u64::from(self.config.max_wait)).max(self.config.granularity),
+        };
+        self.decisions.lateness.wait().map(|wait| wait.min(longest))
     }
 
-    /// True while it is not known of some retransmissions whether they were needed. Slow start should pause: the window may
-    /// already be too large.
+    /// True while it is not known of some retransmissions whether they were needed, and the window may not have been reduced for
+    /// them. Meanwhile slow start should pause if the window has more than 32 packets: it may be too large already.
     pub fn is_undecided(&self) -> bool {
         self.decisions.is_undecided()
     }
 
-    /// All reductions so far become final: the transport has restarted from a small window (persistent congestion).
+    /// A queue has marked packets (ECN-CE); `number` is the largest acknowledged one. True if the window is to be reduced for this
+    /// event, which is named `number` and never undone. Otherwise the window was reduced for the same event (RFC 9002 §7.3.2), and
+    /// that reduction is not undone any more.
+    pub fn on_marked(&mut self, number: u64) -> bool {
+        self.decisions.on_marked(number, self.next)
+    }
+
+    /// The transport restarts from its smallest window (persistent congestion, RFC 9002 §7.6.2). All reductions so far become final,
+    /// and losses of packets that have been sent cause none. Call it before [`decide`](Recovery::decide).
     pub fn settle(&mut self) {
-        self.decisions.settle_all();
+        self.decisions.settle_until(self.next);
     }
 }
 
-/// What [`Recovery::decide`] decided. A congestion event is named by the first packet that was lost in it.
+/// What [`Recovery::decide`] decided. A congestion event is named by a packet that was lost in it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Decision {
     /// Reduce the window for this event.

@@ -61,22 +61,46 @@ impl Reductions {
 
     /// The window is reduced for `hole`, because of all losses below `end`.
     pub fn add(&mut self, hole: u64, end: u64) {
+        self.push(hole, end, false);
+    }
+
+    fn push(&mut self, hole: u64, end: u64, is_final: bool) {
         self.answered_until = end;
         let len = u32::try_from(end.saturating_sub(hole)).unwrap_or(u32::MAX);
-        self.list.push(Reduction { hole, len, is_final: false });
+        self.list.push(Reduction { hole, len, is_final });
     }
 
     /// `repair` is dropped: the reduction that it caused becomes final.
     pub fn settle(&mut self, repair: &Repair) {
+        self.finalize(repair.first);
+    }
+
+    /// The reduction of the event to which `number` belongs becomes final. False if there is none.
+    fn finalize(&mut self, number: u64) -> bool {
         let mut reductions = self.list.as_mut_slice().iter_mut();
-        if let Some(reduction) = reductions.find(|reduction| repair.first < reduction.end()) {
-            reduction.is_final = true;
+        let found = reductions.find(|reduction| number < reduction.end());
+        found.map(|reduction| reduction.is_final = true).is_some()
+    }
+
+    /// `number` was marked, and packets below `end` have been sent. True if the window is to be reduced for it; otherwise it
+    /// was reduced for the same event. Either reduction is final.
+    pub fn on_marked(&mut self, number: u64, end: u64) -> bool {
+        let is_new = !self.finalize(number);
+        if is_new {
+            self.push(number, end, true);
         }
+        is_new
     }
 
     /// All reductions so far become final.
     pub fn settle_all(&mut self) {
         self.list.clear();
+    }
+
+    /// All reductions so far become final, and losses of packets below `end` cause none.
+    pub fn settle_until(&mut self, end: u64) {
+        self.settle_all();
+        self.push(end.saturating_sub(1), end, true);
     }
 
     /// Removes the reductions without a remaining repair that may have been needed. Calls `undo` with the hole of each.
@@ -139,6 +163,31 @@ mod tests {
         repairs.on_original(Nanos::ZERO, 1);
         repairs.on_original(Nanos::ZERO, 5);
         assert!(undone(&mut reductions, &repairs).is_empty());
+    }
+
+    #[test]
+    fn a_mark_belongs_to_the_event_of_its_packet_and_makes_its_reduction_final() {
+        let (mut reductions, mut repairs) = (Reductions::new(), repairs());
+        reductions.add(1, 10);
+        assert!(!reductions.on_marked(7, 40), "the window was reduced for 1");
+        repairs.on_original(Nanos::ZERO, 1);
+        repairs.on_original(Nanos::ZERO, 5);
+        assert!(undone(&mut reductions, &repairs).is_empty());
+        assert!(reductions.on_marked(10, 40) && !reductions.on_marked(39, 50));
+        assert!(
+            repairs.iter().all(|repair| !reductions.is_unanswered(repair)),
+            "20 was sent before the mark was known"
+        );
+    }
+
+    #[test]
+    fn a_mark_reduces_the_window_again_if_the_reduction_of_its_event_was_undone() {
+        let (mut reductions, mut repairs) = (Reductions::new(), repairs());
+        reductions.add(1, 10);
+        repairs.on_original(Nanos::ZERO, 1);
+        repairs.on_original(Nanos::ZERO, 5);
+        assert_eq!(undone(&mut reductions, &repairs), [1]);
+        assert!(reductions.on_marked(7, 10));
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use reknit_recovery::{Nanos, Recovery, Rtt};
+use reknit_recovery::{Config, Nanos, Recovery, Rtt};
 
 const RTT: u64 = 20;
 
@@ -101,7 +101,7 @@ fn the_window_is_not_reduced_for_packets_that_came_before_the_keys() {
 
 #[test]
 fn microseconds_are_learned_too() {
-    let mut recovery = Recovery::with_granularity(Nanos::ZERO);
+    let mut recovery = Recovery::with(Config { granularity: Nanos::ZERO, ..Config::DEFAULT });
     let rtt = Rtt { smoothed: Nanos::from_micros(10), latest: Nanos::from_micros(10) };
     for n in 0..100_u64 {
         recovery.on_sent(n);
