@@ -1,7 +1,7 @@
 """Compare other transports with reknit's variants on random paths, and write study/results/transports.md.
 
     python study/transports/run.py           build the command, simulate, write the page: most of an hour
-    python study/transports/run.py --test    build and test only
+    python study/transports/run.py --test    build and test only, and try the edits of `seam.py`: ten minutes
 
 The environment variable REKNIT_TRANSPORTS names a command that is already built.
 
@@ -21,6 +21,8 @@ import tempfile
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+
+import seam
 
 ROOT = Path(__file__).parents[2]
 CRATE = ROOT / "study/transports"
@@ -183,6 +185,9 @@ def main() -> None:
     options = parser.parse_args()
     if options.test:
         cargo("test", "--release")
+        with tempfile.TemporaryDirectory() as name:
+            for ends in seam.ENDS:
+                seam.make(Path(name) / ends, ends)
         return
     if "REKNIT_TRANSPORTS" not in os.environ:
         cargo("build", "--release")

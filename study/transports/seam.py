@@ -1,32 +1,41 @@
 """Give the published quinn-proto a seam for loss detection, with `reknit-recovery` in it.
 
-    python study/transports/seam.py [FOLDER]    build the simulator with it, in FOLDER or target/quinn-seam
+    python study/transports/seam.py sender      build the simulator with the changes at the sender,
+    python study/transports/seam.py receiver    at the receiver,
+    python study/transports/seam.py both        or at both
 
-It copies the crate from cargo's registry, makes the edits below, and adds the files of `seam/`. The text of the crate
-itself is not part of this repository: an edit names a line that must occur exactly once. At the sender:
+The program is `target/transports/release/reknit-transports-sender`, and so on. The crate is copied from cargo's
+registry, the edits below are made, and the files of `seam/` are added. The text of the crate itself is not part of this
+repository: an edit names a line that must occur exactly once. At the sender:
 
-* With a packet threshold of `u32::MAX`, a path has a `Recovery`. It is told of ACKs and lost packets, and says when a
-  packet is lost.
-* The controller is told which congestion event a reduction belongs to, and which events were spurious.
-* The timer can be that of the probe while packets are missing, because the wait may be longer than it.
-* Packet numbers are encoded in at least two bytes: in one, the receiver cannot tell a packet that 128 others have
-  overtaken.
+* `TransportConfig` has a `LossDetection`. By default it is that of the published crate, and nothing changes.
+* With `LossDetection::Recovery`, a path has a `Recovery`. It is told of packets that are sent, acknowledged and lost,
+  of marks (ECN) and of persistent congestion. It says when a packet is lost, when to reduce the window, and which
+  reductions were spurious.
+* Then the probe timer also runs while packets are missing, because the wait may be longer than it.
+* Then packet numbers in the application's space have at least two bytes: in one, the receiver cannot tell a packet that
+  128 others have overtaken.
 
 At the receiver, what limits how late a packet may be:
 
 * It remembers which of the last 4096 packets it has received, not 129: older ones count as duplicates.
-* It reports up to 256 ranges, not 64.
-* It accepts 32768 pieces of a stream with gaps between them, not 1024: with more, it closes the connection.
+* It reports up to 256 ranges, not 64; the oldest are left out if the ACK does not fit into the packet.
+* It accepts one piece of a stream between gaps for each 512 bytes that it holds, if that is more than 1024: with more,
+  it closes the connection. The limit of 1024 is the fix of RUSTSEC-2026-0185, tiny pieces that exhaust memory. For
+  tiny pieces it stays.
 """
 
+import argparse
 import json
+import os
 import shutil
 import subprocess
 import sys
 from dataclasses import dataclass
 from pathlib import Path
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).resolve().parents[2]
+CRATE = ROOT / "study/transports"
 VERSION = "0.11.19"
 
 
@@ -58,12 +67,61 @@ SENDER = [
     #[allow(unused_variables)]
     fn on_spurious(&mut self, now: Instant, event: u64) {}
 
+    /// Whether it is unknown if some retransmissions were needed: slow start should pause
+    #[allow(unused_variables)]
+    fn on_undecided(&mut self, is_undecided: bool) {}
+
     /// How many congestion events were spurious
     fn undos(&self) -> u64 {
         0
     }
 """,
     ),
+    # The settings.
+    Edit(
+        "config/transport.rs",
+        "/// Parameters governing the core QUIC state machine",
+        "before",
+        """/// How lost packets are detected
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum LossDetection {
+    /// By `packet_threshold` and `time_threshold` (RFC 9002)
+    Rfc9002,
+    /// By how late packets arrive; they are waited for during at most this many smoothed round-trip times
+    Recovery {
+        /// The number of round-trip times
+        max_wait: u32,
+    },
+}
+""",
+    ),
+    Edit(
+        "config/transport.rs",
+        "pub(crate) packet_threshold: u32,",
+        "after",
+        "pub(crate) loss_detection: LossDetection,",
+    ),
+    Edit("config/transport.rs", "packet_threshold: 3,", "after", "loss_detection: LossDetection::Rfc9002,"),
+    Edit("config/transport.rs", "packet_threshold,", "after", "loss_detection,"),
+    Edit(
+        "config/transport.rs",
+        '.field("packet_threshold", packet_threshold)',
+        "after",
+        '.field("loss_detection", loss_detection)',
+    ),
+    Edit(
+        "config/transport.rs",
+        "impl TransportConfig {",
+        "after",
+        """    /// How lost packets are detected
+    pub fn loss_detection(&mut self, value: LossDetection) -> &mut Self {
+        self.loss_detection = value;
+        self
+    }
+""",
+    ),
+    Edit("config/mod.rs", "pub use transport::QlogConfig;", "after", "pub use transport::LossDetection;"),
+    Edit("lib.rs", "pub use config::QlogConfig;", "after", "pub use config::LossDetection;"),
     # A path has a detector.
     Edit(
         "connection/paths.rs", "pub(super) in_flight: InFlight,", "after", "pub(super) recovery: super::recovery::Seam,"
@@ -72,10 +130,37 @@ SENDER = [
         "connection/paths.rs",
         "in_flight: InFlight::new(),",
         "after",
-        "recovery: super::recovery::Seam::new(now),",
-        "each",
+        "recovery: super::recovery::Seam::new(now, config.loss_detection),",
+        "allow_mtud: bool,",
+    ),
+    Edit(
+        "connection/paths.rs",
+        "in_flight: InFlight::new(),",
+        "after",
+        "recovery: prev.recovery.clone(),",
+        "pub(super) fn from_previous(",
+    ),
+    Edit(
+        "connection/paths.rs",
+        "self.rtt = RttEstimator::new(config.initial_rtt);",
+        "after",
+        "self.recovery = self.recovery.on_new_path();",
+    ),
+    Edit(
+        "connection/mod.rs",
+        "new_path.challenge_pending = true;",
+        "after",
+        """if !(remote.is_ipv4() && remote.ip() == self.path.remote.ip()) {
+            new_path.recovery = self.path.recovery.on_new_path();
+        }""",
     ),
     Edit("connection/mod.rs", "mod mtud;", "before", "mod recovery;"),
+    Edit(
+        "connection/packet_builder.rs",
+        ".sent(exact_number, packet, &mut conn.spaces[space_id]);",
+        "after",
+        "if conn.has_seam(space_id) { conn.path.recovery.on_sent(exact_number); }",
+    ),
     # ACKs.
     Edit(
         "connection/mod.rs",
@@ -85,18 +170,39 @@ SENDER = [
     ),
     Edit(
         "connection/mod.rs",
+        "if newly_acked.is_empty() {",
+        "replace",
+        """if newly_acked.is_empty() && self.has_seam(space) {
+            // It may acknowledge packets that were declared lost.
+            self.decide(now);
+            self.set_loss_detection_timer(now);
+        }
+        if newly_acked.is_empty() {""",
+    ),
+    Edit(
+        "connection/mod.rs",
         "ack_eliciting_acked |= info.ack_eliciting;",
         "after",
-        "if self.has_seam(space) && info.ack_eliciting { self.path.recovery.on_acked(now, packet); }",
+        "if self.has_seam(space) { self.path.recovery.on_acked(now, packet); }",
     ),
     Edit(
         "connection/mod.rs",
         "self.path.rtt.update(ack_delay, rtt);",
         "after",
-        """if self.has_seam(space) {
-            let next = self.spaces[space].next_packet_number;
-            self.path.recovery.on_rtt(self.path.rtt.get(), rtt, next);
-        }""",
+        "if self.has_seam(space) { self.path.recovery.on_rtt(self.path.rtt.get(), rtt); }",
+    ),
+    Edit(
+        "connection/mod.rs",
+        "Ok(true) => {",
+        "before",
+        """Ok(true) if self.has_seam(space) => {
+                let largest = self.spaces[space].largest_acked_packet.unwrap_or(0);
+                if self.path.recovery.on_marked(largest) {
+                    self.stats.path.congestion_events += 1;
+                    self.path.congestion.on_reduction(now, largest);
+                }
+            }""",
+        "fn process_ecn(",
     ),
     # Losses.
     Edit(
@@ -104,7 +210,22 @@ SENDER = [
         "fn detect_lost_packets(&mut self, now: Instant, pn_space: SpaceId, due_to_ack: bool) {",
         "replace",
         """fn has_seam(&self, space: SpaceId) -> bool {
-        space == SpaceId::Data && self.config.packet_threshold == u32::MAX
+        space == SpaceId::Data && self.config.loss_detection != crate::config::LossDetection::Rfc9002
+    }
+
+    fn decide(&mut self, now: Instant) {
+        let decision = self.path.recovery.decide(now);
+        for &event in decision.undone() {
+            self.path.congestion.on_spurious(now, event);
+        }
+        if let Some(event) = decision.reduce {
+            self.stats.path.congestion_events += 1;
+            self.path.congestion.on_reduction(now, event);
+        }
+        self.path.congestion.on_undecided(self.path.recovery.is_undecided());
+        let again = self.path.recovery.time(decision.next);
+        let space = &mut self.spaces[SpaceId::Data];
+        space.loss_time = space.loss_time.into_iter().chain(again).min();
     }
 
     fn detect_lost_packets(&mut self, now: Instant, pn_space: SpaceId, due_to_ack: bool) {
@@ -136,55 +257,63 @@ SENDER = [
         "connection/mod.rs",
         "if lost_ack_eliciting {",
         "replace",
-        "if lost_ack_eliciting && (!has_seam || in_persistent_congestion) {",
+        """if has_seam && lost_ack_eliciting && in_persistent_congestion {
+                self.path.recovery.settle();
+            }
+            if lost_ack_eliciting && (!has_seam || in_persistent_congestion) {""",
     ),
     Edit(
         "connection/mod.rs",
         "// Handle a lost MTU probe",
         "before",
-        """if has_seam {
-            let decision = self.path.recovery.decide(now);
-            for &event in decision.undone() {
-                self.path.congestion.on_spurious(now, event);
-            }
-            if let Some(event) = decision.reduce {
-                self.stats.path.congestion_events += 1;
-                self.path.congestion.on_reduction(now, event);
-            }
-            let again = self.path.recovery.time(decision.next);
-            let space = &mut self.spaces[pn_space];
-            space.loss_time = space.loss_time.into_iter().chain(again).min();
-        }
-""",
+        "if has_seam { self.decide(now); }",
     ),
     # Numbers with room for packets that are later than those outstanding.
     Edit(
         "connection/packet_builder.rs",
+        "let space = &mut conn.spaces[space_id];",
+        "before",
+        "let has_seam = conn.has_seam(space_id);",
+    ),
+    Edit(
+        "connection/packet_builder.rs",
         "let number = PacketNumber::new(exact_number, space.largest_acked_packet.unwrap_or(0));",
-        "replace",
-        """let acked = space.largest_acked_packet.unwrap_or(0).saturating_sub(1 << 14);
-        let number = PacketNumber::new(exact_number, acked);""",
+        "after",
+        """let number = match number {
+            PacketNumber::U8(_) if has_seam => PacketNumber::U16(exact_number as u16),
+            number => number,
+        };""",
     ),
     Edit(
         "connection/mod.rs",
-        "self.spaces[SpaceId::Data].largest_acked_packet.unwrap_or(0),",
-        "replace",
-        "self.spaces[SpaceId::Data].largest_acked_packet.unwrap_or(0).saturating_sub(1 << 14),",
+        "1 + self.rem_cids.active().len() + pn_len + self.tag_len_1rtt()",
+        "before",
+        "let pn_len = if self.has_seam(SpaceId::Data) { pn_len.max(2) } else { pn_len };",
     ),
     # The timer of losses, or of the probe if that is earlier.
     Edit(
         "connection/mod.rs",
         "if let Some((_, pn_space)) = self.loss_time_and_space() {",
         "replace",
-        "if let Some((_, pn_space)) = self.loss_time_and_space().filter(|(time, _)| *time <= now) {",
+        """let due = self.loss_time_and_space();
+        if let Some((_, pn_space)) = due.filter(|(time, space)| *time <= now || !self.has_seam(*space)) {""",
+    ),
+    Edit(
+        "connection/mod.rs",
+        "if let Some((loss_time, _)) = self.loss_time_and_space() {",
+        "replace",
+        "if let Some((loss_time, space)) = self.loss_time_and_space() {",
     ),
     Edit(
         "connection/mod.rs",
         "self.timers.set(Timer::LossDetection, loss_time);",
         "replace",
-        """let is_probing = self.path.in_flight.ack_eliciting > 0;
-            let probe = if is_probing { self.pto_time_and_space(now).map(|(time, _)| time) } else { None };
-            self.timers.set(Timer::LossDetection, probe.map_or(loss_time, |time| time.min(loss_time)));""",
+        """let probes = self.has_seam(space)
+                && self.path.in_flight.ack_eliciting > 0
+                && !self.path.anti_amplification_blocked(1);
+            let probe = if probes { self.pto_time_and_space(now) } else { None };
+            let at = probe.map_or(loss_time, |(time, _)| time.min(loss_time));
+            self.timers.set(Timer::LossDetection, at);""",
     ),
 ]
 
@@ -199,15 +328,42 @@ RECEIVER = [
     Edit("connection/spaces.rs", "const MAX_ACK_BLOCKS: usize = 64;", "replace", "const MAX_ACK_BLOCKS: usize = 256;"),
     Edit("connection/mod.rs", "mod mtud;", "before", "mod numbers;"),
     Edit(
-        "connection/assembler.rs", "const MAX_CHUNKS: usize = 1024;", "replace", "const MAX_CHUNKS: usize = 32 * 1024;"
+        "connection/mod.rs",
+        "frame::Ack::encode(delay as _, space.pending_acks.ranges(), ecn, buf);",
+        "replace",
+        """let mut ranges = space.pending_acks.ranges().clone();
+        frame::Ack::encode(delay as _, &ranges, ecn, buf);
+        while buf.len() > max_size && ranges.len() > 1 {
+            // A range has at most 16 bytes. The oldest are left out.
+            let omitted = (buf.len() - max_size).div_ceil(16).min(ranges.len() - 1);
+            for _ in 0..omitted {
+                ranges.pop_min();
+            }
+            buf.truncate(no_acks_len);
+            frame::Ack::encode(delay as _, &ranges, ecn, buf);
+        }""",
+    ),
+    Edit(
+        "connection/assembler.rs",
+        "if over_allocation > threshold || self.data.len() > COMPACT_THRESHOLD {",
+        "replace",
+        "if over_allocation > threshold || self.data.len() > COMPACT_THRESHOLD.max(self.buffered / 256) {",
+    ),
+    Edit(
+        "connection/assembler.rs",
+        "if self.data.len() > MAX_CHUNKS {",
+        "replace",
+        "if self.data.len() > MAX_CHUNKS.max(self.buffered / 512) {",
     ),
 ]
+
+ENDS = {"sender": SENDER, "receiver": RECEIVER, "both": SENDER + RECEIVER}
 
 
 def published() -> Path:
     """Return the folder of the crate as cargo has downloaded it."""
     command = ["cargo", "metadata", "--format-version", "1"]
-    found = subprocess.run(command, cwd=ROOT / "study/transports", check=True, stdout=subprocess.PIPE, text=True).stdout
+    found = subprocess.run(command, cwd=CRATE, check=True, stdout=subprocess.PIPE, text=True).stdout
     packages = json.loads(found)["packages"]
     found = [package for package in packages if (package["name"], package["version"]) == ("quinn-proto", VERSION)]
     return Path(found[0]["manifest_path"]).parent
@@ -217,53 +373,56 @@ def changed(text: str, edit: Edit) -> str:
     """Return the text of a file after an edit."""
     lines = text.split("\n")
     places = [i for i, line in enumerate(lines) if line.strip() == edit.line]
-    if edit.occurrence not in ("only", "each"):
-        first = next(i for i, line in enumerate(lines) if edit.occurrence in line)
+    if edit.occurrence != "only":
+        first = next((i for i, line in enumerate(lines) if edit.occurrence in line), len(lines))
         places = [i for i in places if i > first][:1]
-    if not places or (edit.occurrence == "only" and len(places) > 1):
+    if len(places) != 1:
         sys.exit(f"{edit.file}: `{edit.line}` occurs {len(places)} times; the edits are for quinn-proto {VERSION}")
-    for i in reversed(places):
-        kept = [] if edit.how == "replace" else [lines[i]]
-        lines[i : i + 1] = [*kept, edit.text] if edit.how == "after" else [edit.text, *kept]
+    i = places[0]
+    kept = [] if edit.how == "replace" else [lines[i]]
+    lines[i : i + 1] = [*kept, edit.text] if edit.how == "after" else [edit.text, *kept]
     return "\n".join(lines)
 
 
-def make(folder: Path) -> Path:
+def make(crate: Path, ends: str) -> None:
     """Write the changed crate."""
-    crate = folder / "quinn-proto"
     shutil.rmtree(crate, ignore_errors=True)
     shutil.copytree(published(), crate)
-    for edit in SENDER + RECEIVER:
+    for edit in ENDS[ends]:
         file = crate / "src" / edit.file
         file.write_text(changed(file.read_text(), edit))
-    for file in (ROOT / "study/transports/seam").iterdir():
+    for file in (CRATE / "seam").iterdir():
         shutil.copy(file, crate / "src/connection")
-    manifest = crate / "Cargo.toml"
-    dependency = f'\n[dependencies.reknit-recovery]\npath = "{ROOT}/crates/recovery"\n'
-    manifest.write_text(manifest.read_text() + dependency)
-    return crate
+    if ends != "receiver":
+        manifest = crate / "Cargo.toml"
+        dependency = f'\n[dependencies.reknit-recovery]\npath = "{ROOT}/crates/recovery"\n'
+        manifest.write_text(manifest.read_text() + dependency)
 
 
-def workspace(folder: Path) -> Path:
-    """Write a manifest of the program that uses the changed crate."""
-    transports = ROOT / "study/transports"
-    text = (transports / "Cargo.toml").read_text().replace('path = "../../', f'path = "{ROOT}/')
-    text = text.replace('members = ["live"]\n', "")
-    text = text.replace("publish = false\n", f'publish = false\nbuild = "{transports}/build.rs"\n')
-    text += f'\n[[bin]]\nname = "reknit-transports"\npath = "{transports}/src/main.rs"\n'
-    text += '\n[patch.crates-io]\nquinn-proto = { path = "quinn-proto" }\n'
-    (folder / "Cargo.toml").write_text(text)
-    shutil.copy(transports / "Cargo.lock", folder)
-    return folder / "Cargo.toml"
+def build(crate: Path, ends: str, target: Path) -> Path:
+    """Build the program with the changed crate. `Cargo.lock` names the published one before and afterwards."""
+    lock = CRATE / "Cargo.lock"
+    text = lock.read_text()
+    features = [] if ends == "receiver" else ["--features", "seam"]
+    patch = ["--config", f'patch.crates-io.quinn-proto.path="{crate}"']
+    try:
+        command = ["cargo", "build", "--release", *features, *patch, "--target-dir", str(target)]
+        subprocess.run(command, cwd=CRATE, check=True)
+    finally:
+        lock.write_text(text)
+    program = target / "release/reknit-transports"
+    return program.rename(program.with_name(f"{program.name}-{ends}"))
 
 
 def main() -> None:
     """Make the crate, and build the program with it."""
-    folder = Path(sys.argv[1] if len(sys.argv) > 1 else ROOT / "target/quinn-seam").resolve()
-    make(folder)
-    build = ["cargo", "build", "--release", "--features", "seam", "--manifest-path", str(workspace(folder))]
-    subprocess.run([*build, "--target-dir", str(folder / "target")], check=True)
-    print(folder / "target/release/reknit-transports")
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("ends", choices=ENDS)
+    ends = parser.parse_args().ends
+    target = Path(os.environ.get("CARGO_TARGET_DIR") or ROOT / "target/transports")
+    crate = target / f"quinn-proto-{ends}"
+    make(crate, ends)
+    print(build(crate, ends, target))
 
 
 if __name__ == "__main__":

@@ -1,27 +1,33 @@
 //! Which packets have been received, among the last 4096.
 
+const WORDS: u64 = 64;
+const SIZE: u64 = WORDS * 64;
+
 /// Numbers of packets.
 pub(super) struct Dedup {
     /// One bit for each number, in a ring.
-    window: Vec<u64>,
+    window: [u64; WORDS as usize],
     /// One above the highest.
     next: u64,
 }
 
-const SIZE: u64 = 4096;
+/// The bits from `first` to `last` of a word.
+fn bits(first: u64, last: u64) -> u64 {
+    (u64::MAX << first) & (u64::MAX >> (63 - last))
+}
 
 impl Dedup {
     pub(super) fn new() -> Self {
-        Self { window: vec![0; (SIZE / 64) as usize], next: 0 }
+        Self { window: [0; WORDS as usize], next: 0 }
     }
 
-    fn bit(number: u64) -> (usize, u64) {
-        ((number % SIZE / 64) as usize, 1 << (number % 64))
-    }
-
-    fn has(&self, number: u64) -> bool {
-        let (word, bit) = Self::bit(number);
-        self.window[word] & bit != 0
+    /// The part of each word that has numbers from `first` to `last`: its index, its first number, and the bits.
+    fn words(first: u64, last: u64) -> impl Iterator<Item = (usize, u64, u64)> {
+        (first / 64..=last / 64).map(move |word| {
+            let start = word * 64;
+            let mask = bits(first.max(start) - start, last.min(start + 63) - start);
+            ((word % WORDS) as usize, start, mask)
+        })
     }
 
     /// Whether the packet might be a duplicate.
@@ -29,22 +35,58 @@ impl Dedup {
         if number + SIZE < self.next {
             return true;
         }
-        for skipped in self.next.max((number + 1).saturating_sub(SIZE))..=number {
-            let (word, bit) = Self::bit(skipped);
-            self.window[word] &= !bit;
+        if number >= self.next {
+            let skipped = self.next.max((number + 1).saturating_sub(SIZE));
+            Self::words(skipped, number).for_each(|(i, _, mask)| self.window[i] &= !mask);
+            self.next = number + 1;
         }
-        self.next = self.next.max(number + 1);
-        let is_duplicate = self.has(number);
-        let (word, bit) = Self::bit(number);
-        self.window[word] |= bit;
+        let (i, bit) = ((number / 64 % WORDS) as usize, 1 << (number % 64));
+        let is_duplicate = self.window[i] & bit != 0;
+        self.window[i] |= bit;
         is_duplicate
     }
 
+    /// Between `low` and `high`, which have been received.
     pub(super) fn smallest_missing_in_interval(&self, low: u64, high: u64) -> Option<u64> {
-        (low.max(self.next.saturating_sub(SIZE)) + 1..high).find(|number| !self.has(*number))
+        let first = (low + 1).max(self.next.saturating_sub(SIZE));
+        if first >= high {
+            return None;
+        }
+        Self::words(first, high - 1).find_map(|(i, start, mask)| {
+            let missing = !self.window[i] & mask;
+            (missing != 0).then(|| start + u64::from(missing.trailing_zeros()))
+        })
     }
 
     pub(super) fn missing_in_interval(&self, low: u64, high: u64) -> bool {
         self.smallest_missing_in_interval(low, high).is_some()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_number_is_new_once_and_those_below_the_window_never() {
+        let mut dedup = Dedup::new();
+        for number in [0, 5, 4000, 5000, 1000, 63, 64, 4999, 4998] {
+            let is_old = number + SIZE < dedup.next;
+            assert_eq!((dedup.insert(number), dedup.insert(number)), (is_old, true), "{number}");
+        }
+        assert!(dedup.insert(5000 - SIZE) && !dedup.insert(5001 - SIZE));
+        assert!(!dedup.insert(50_000) && dedup.insert(45_903) && !dedup.insert(45_905));
+    }
+
+    #[test]
+    fn the_smallest_missing_number_is_found() {
+        let mut dedup = Dedup::new();
+        (0..300).filter(|n| *n != 70 && *n != 200).for_each(|n| {
+            dedup.insert(n);
+        });
+        assert_eq!(dedup.smallest_missing_in_interval(0, 299), Some(70));
+        assert_eq!(dedup.smallest_missing_in_interval(71, 299), Some(200));
+        assert_eq!(dedup.smallest_missing_in_interval(201, 299), None);
+        assert_eq!(dedup.smallest_missing_in_interval(69, 70), None);
     }
 }

@@ -4,6 +4,9 @@
 mod clock;
 mod configured;
 mod noq;
+#[cfg(test)]
+#[path = "../seam/numbers.rs"]
+mod numbers;
 mod quic;
 mod quinn;
 mod smoltcp;

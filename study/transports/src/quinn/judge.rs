@@ -1,8 +1,15 @@
-//! A congestion controller for the published crate that decides by itself when a packet is lost, with `reknit-recovery`.
+//! An experiment: a congestion controller for the published crate that decides by itself when a packet is lost, with
+//! `reknit-recovery`.
 //!
 //! quinn tells a controller of an acknowledgment only while it has not declared the packet lost. So its own thresholds must be
 //! long: then it learns how late packets are, reduces the window when they are later, and undoes reductions for late ones. The data
 //! of a lost packet is still sent again only when quinn declares it lost.
+//!
+//! It works in the simulator, and shows what a controller can know. Not to be used elsewhere:
+//!
+//! * quinn tells of the packets that it sends only once for each batch (GSO). Here a batch has one packet.
+//! * It takes packets of more than 100 bytes for ones that elicit ACKs. An ACK of 64 ranges is longer, and would count as lost.
+//! * A packet that is never acknowledged stays in the list for 10 s, and every ACK searches the list from its beginning.
 
 use std::any::Any;
 use std::collections::VecDeque;
