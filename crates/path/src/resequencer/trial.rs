@@ -14,8 +14,11 @@ const PERIOD: Duration = Duration::from_secs(2);
 const PERIODS: usize = 3;
 /// A rate that has risen by this factor since the period before is still rising by itself.
 const GROWS: f64 = 1.1;
-/// During a trial, the rate must rise by this factor.
+/// During a trial, the rate must rise by this factor. There is none unless the flow was that much faster for a moment, in slow start
+/// for example: a sender that already uses what the path carries cannot gain.
 const RISE: f64 = 1.25;
+/// The moment.
+const MOMENT: Duration = Duration::from_millis(500);
 /// A trial ends early if the rate falls by this factor, or in the first half of its first period by the second one.
 const FALL: f64 = 0.75;
 const FALL_AT_ONCE: f64 = 0.5;
@@ -33,6 +36,10 @@ pub(super) struct Trial {
     /// When the current period began, and the bytes since then.
     began: Instant,
     bytes: u64,
+    /// When the current moment began, the bytes since then, and the most bytes of a moment.
+    moment: Instant,
+    of_moment: u64,
+    most: u64,
     /// The rates of the latest periods in bytes a second, the last one first.
     rates: [f64; PERIODS],
     /// The periods of the current phase.
@@ -52,6 +59,9 @@ impl Trial {
             second: None,
             began: now,
             bytes: 0,
+            moment: now,
+            of_moment: 0,
+            most: 0,
             rates: [0.0; PERIODS],
             periods: 0,
             before: 0.0,
@@ -88,8 +98,10 @@ impl Trial {
         self.second = Some(second);
         self.seconds += 1;
         let grows = self.rates[0] >= GROWS * self.rates[1];
-        if self.seconds >= SECONDS && bearable && !grows {
-            self.before = self.rates.iter().copied().fold(0.0, f64::max);
+        let highest = self.rates.iter().copied().fold(0.0, f64::max);
+        let has_room = self.most as f64 >= RISE * highest * MOMENT.as_secs_f64();
+        if self.seconds >= SECONDS && bearable && !grows && has_room {
+            self.before = highest;
             self.enter(Phase::OnTrial);
             self.restart(now);
             counts.trials += 1;
@@ -99,6 +111,11 @@ impl Trial {
     /// So many bytes of new data have arrived.
     pub(super) fn on_data(&mut self, now: Instant, bytes: u64, counts: &mut Counts) {
         self.bytes += bytes;
+        if now.since(self.moment) >= MOMENT {
+            (self.moment, self.of_moment) = (now, 0);
+        }
+        self.of_moment += bytes;
+        self.most = self.most.max(self.of_moment);
         let time = now.since(self.began);
         if time < PERIOD {
             return self.look_early(now, time, counts);
@@ -195,10 +212,10 @@ mod tests {
 
     #[test]
     fn it_ends_early_if_the_rate_falls() {
-        assert_eq!(phases(&[100, 100, 100, 100, 100, 40], true).0, [Watched, OnTrial, Left]);
-        assert_eq!(phases(&[100, 100, 100, 100, 100, 70], true).0, [Watched, OnTrial]);
-        assert_eq!(phases(&[100, 100, 100, 100, 100, 70, 70], true).0, [Watched, OnTrial, Left]);
-        let (seen, _) = phases(&[100, 100, 100, 100, 100, 200, 200, 99, 99, 99, 99], true);
+        assert_eq!(phases(&[900, 100, 100, 100, 100, 40], true).0, [Watched, OnTrial, Left]);
+        assert_eq!(phases(&[900, 100, 100, 100, 100, 70], true).0, [Watched, OnTrial]);
+        assert_eq!(phases(&[900, 100, 100, 100, 100, 70, 70], true).0, [Watched, OnTrial, Left]);
+        let (seen, _) = phases(&[900, 100, 100, 100, 100, 200, 200, 99, 99, 99, 99], true);
         assert_eq!(seen, [Watched, OnTrial, Held, Left]);
     }
 
@@ -206,12 +223,19 @@ mod tests {
     fn a_flow_that_grows_by_itself_is_left_alone_and_so_is_one_with_later_packets() {
         let growing: Vec<u64> = (0..12).map(|n| 100 << n).collect();
         assert_eq!(phases(&growing, true).0, [Watched]);
-        assert_eq!(phases(&[100; 12], false).0, [Watched]);
+        let slow = [&[900][..], &[100; 12]].concat();
+        assert_eq!(phases(&slow, false).0, [Watched]);
+        assert_eq!(phases(&slow, true).0[..2], [Watched, OnTrial]);
+    }
+
+    #[test]
+    fn a_flow_that_was_never_faster_is_left_alone() {
+        assert_eq!(phases(&[120, 100, 100, 100, 100, 100, 100, 100], true).0, [Watched]);
     }
 
     #[test]
     fn the_time_to_the_next_trial_doubles() {
-        let trials = |seconds: usize| phases(&vec![100; seconds / 2], true).1.trials;
+        let trials = |seconds: usize| phases(&[vec![900], vec![100; seconds / 2 - 1]].concat(), true).1.trials;
         assert_eq!([80, 90, 210, 230].map(trials), [1, 2, 2, 3]);
     }
 }
