@@ -2,6 +2,7 @@
 
 use std::net::{IpAddr, SocketAddr};
 
+use reknit_host::service::Format;
 use reknit_trace::{Network, Time};
 use reknit_units::Duration;
 
@@ -121,6 +122,25 @@ fn date_and_time(text: &str) -> Option<u64> {
     let seconds = ((days * 24 + hour) * 60 + minute - offset) * 60 + second;
     let seconds = u64::try_from(seconds).ok()?;
     Some(seconds * 1_000_000_000 + nanoseconds(fraction)?)
+}
+
+/// How a service writes its log.
+#[derive(clap::ValueEnum, Clone, Copy, Debug)]
+pub(crate) enum Log {
+    /// `event=closed client=192.0.2.1:5`
+    Logfmt,
+    /// An object for each line; all values but the time are strings
+    Json,
+}
+
+impl Log {
+    /// Lines are written like this from now on.
+    pub(crate) fn set(self) {
+        reknit_host::service::set_format(match self {
+            Log::Logfmt => Format::Logfmt,
+            Log::Json => Format::Json,
+        });
+    }
 }
 
 #[cfg(test)]

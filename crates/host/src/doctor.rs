@@ -14,6 +14,7 @@ use crate::emulate::leftovers;
 use crate::namespace::{self, TUN};
 use crate::packet_socket::{ANY, PacketSocket};
 use crate::programs::is_installed;
+use crate::service::setting;
 
 /// The result of a check.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -67,6 +68,7 @@ pub fn examine() -> Vec<Check> {
         check("kernel:cubic", have_cubic, true, format!("this kernel has {}", algorithms.replace(' ', ", "))),
         translation(),
         queues(),
+        reverse_paths(),
         leftovers(),
         extra("tshark", "tshark", "used by the tests", "apt install tshark"),
         extra("ns-2", "ns", "an independent simulator, used by `make bench`", "apt install ns2"),
@@ -139,6 +141,27 @@ fn queues() -> Check {
         None => "used by reknit shield".to_owned(),
     };
     check("NFQUEUE", has_queues && missing.is_none(), false, note)
+}
+
+/// Interfaces that drop packets whose way back is by another interface, as on a machine with two uplinks.
+fn reverse_paths() -> Check {
+    let value = |name: &str| setting(&format!("net.ipv4.conf.{name}.rp_filter")).and_then(|value| value.parse().ok());
+    let all: u8 = value("all").unwrap_or(0);
+    let entries = std::fs::read_dir("/proc/sys/net/ipv4/conf").into_iter().flatten().flatten();
+    let names = entries.filter_map(|entry| entry.file_name().into_string().ok());
+    let is_interface = |name: &String| !["all", "default", "lo"].contains(&name.as_str());
+    let mut strict: Vec<String> =
+        names.filter(|name| is_interface(name) && value(name).unwrap_or(0).max(all) == 1).collect();
+    strict.sort();
+    let note = match strict.as_slice() {
+        [] => "no interface drops packets whose way back is by another one".to_owned(),
+        [first, ..] => format!(
+            "strict on {}: drops packets whose way back is by another interface; where connections use several, as with \
+             `reknit shield --mode equalise`: sysctl -w net.ipv4.conf.{first}.rp_filter=2",
+            strict.join(", ")
+        ),
+    };
+    Check { name: "rp_filter", state: if strict.is_empty() { State::Ok } else { State::Attention }, note }
 }
 
 /// Changes that killed emulations have left behind.

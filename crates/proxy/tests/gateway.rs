@@ -190,6 +190,27 @@ fn a_reload_adds_a_listener_and_loses_no_connection() {
 }
 
 #[test]
+fn reloads_under_load_lose_nothing() {
+    if !can_run() {
+        return;
+    }
+    let file = File::new(&settings("", ""));
+    let (network, proxy) = started(&file);
+    let mut open = connect(&network);
+    let transfer = thread::spawn(move || open.transfer(40 * MB));
+    for round in 1..=8 {
+        file.write(&settings(&format!("max_connections = {}", 100 + round), ""));
+        proxy.signal(Signal::SIGHUP);
+        let mut new = connect(&network);
+        new.transfer(MB / 10).unwrap();
+        new.close().unwrap();
+    }
+    transfer.join().unwrap().unwrap();
+    proxy.wait_for("event=reloaded");
+    assert!(!proxy.log().contains("event=failed"), "{}", proxy.log());
+}
+
+#[test]
 fn beyond_the_limit_and_for_the_untouched_share_the_kernel_takes_connections() {
     if !can_run() {
         return;

@@ -59,6 +59,9 @@ pub(crate) struct Args {
     /// Serve metrics for Prometheus at this address [default: 127.0.0.1:9436]
     #[arg(long, value_name = "ADDR:PORT", value_parser = input::address)]
     metrics: Option<SocketAddr>,
+    /// How lines of the log are written
+    #[arg(long, value_enum, value_name = "FORMAT", default_value = "logfmt")]
+    log: input::Log,
     /// Print the commands that would be run, and run nothing
     #[arg(long)]
     dry_run: bool,
@@ -101,6 +104,7 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     if args.dry_run {
         return output::print(&reknit_proxy::dry_run(&settings).map_err(Failure::Failed)?);
     }
+    args.log.set();
     reknit_proxy::run(|| load(args)).map_err(Failure::Failed)
 }
 

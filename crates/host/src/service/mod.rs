@@ -10,6 +10,6 @@ mod plan;
 
 pub use execute::{Step, setting};
 pub use lock::Lock;
-pub use log::Line;
+pub use log::{Format, Line, set_format};
 pub use metrics::{Sample, fetch, samples, serve};
 pub use plan::{Applied, Plan};
