@@ -25,7 +25,7 @@ pub(crate) struct ShapingArgs {
 /// A shield at the end of the path.
 #[derive(Args, Debug)]
 pub(crate) struct ShieldArgs {
-    /// Put a gateway in front of the receiver that restores the order of packets (docs/reference/paths.md)
+    /// Put a gateway in front of the receiver that restores the order of packets, or gives branches the same delay (docs/reference/paths.md)
     #[arg(long, value_enum, value_name = "MODE")]
     shield: Option<Mode>,
 }
@@ -35,6 +35,8 @@ pub(crate) struct ShieldArgs {
 enum Mode {
     /// Hold early packets of a TCP flow whose sender retransmits late ones, as long as that makes it faster
     Resequence,
+    /// Hold packets of any protocol that come by the faster branch of the path, for the difference of the delays
+    Equalise,
 }
 
 impl ShapingArgs {

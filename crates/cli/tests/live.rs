@@ -73,3 +73,37 @@ fn repeated_transfers_have_an_interval_and_their_own_captures() {
     let once = testbed(&arguments[..6]).unwrap();
     assert!(!String::from_utf8_lossy(&once.stdout).contains('±'), "one transfer has no interval");
 }
+
+/// A shield in a network namespace of its own, which a signal ends.
+const SHIELD: &str = r#"
+ip link set lo up
+$REKNIT shield --interface lo --mode resequence --queues 1 --log json 2>$LOG &
+shield=$!
+until grep -q '"event":"started"' $LOG; do kill -0 $shield || exit 1; sleep 0.02; done
+iptables -t mangle -S | grep -c REKNIT_SHIELD
+$REKNIT shield status | grep -c 'packets '
+kill -TERM $shield
+wait $shield
+echo $?
+iptables -t mangle -S | grep -c REKNIT_SHIELD
+grep -c '"event":"ended"' $LOG
+"#;
+
+#[test]
+fn a_signal_ends_a_shield_and_its_rules() {
+    if !machine::has(&["root", "ip", "iptables", "ip6tables", "unshare"]) {
+        return;
+    }
+    if !std::path::Path::new("/proc/self/net/netfilter/nfnetlink_queue").exists() {
+        return machine::skip("NFQUEUE");
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let log = folder.path().join("log");
+    let mut command = Command::new("unshare");
+    command.args(["-n", "sh", "-c", SHIELD]).env("REKNIT", env!("CARGO_BIN_EXE_reknit")).env("LOG", &log);
+    let output = command.output().unwrap();
+    let log = std::fs::read_to_string(log).unwrap();
+    // The chain, its rule and two jumps; then nothing.
+    assert_eq!(String::from_utf8_lossy(&output.stdout), "4\n1\n0\n0\n1\n", "{}\n{log}", stderr(&output));
+    assert!(log.lines().all(|line| serde_json::from_str::<Value>(line).is_ok()), "{log}");
+}

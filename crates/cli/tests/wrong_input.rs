@@ -641,3 +641,15 @@ fn a_scenario_that_cannot_be_live() {
     let path = file("s-live", "path = \"clean\"\nflows = 3\n");
     assert_says(&["testbed", "--scenario", &path], &[&format!("error: {path}: flows: the testbed runs one flow")]);
 }
+
+#[test]
+fn settings_of_a_shield() {
+    let base = ["shield", "--interface", "wan0"];
+    assert_says(&["shield"], &["--interface: missing"]);
+    assert_says(&[&base[..], &["--difference", "50ms"]].concat(), &["--difference: only with --mode equalise"]);
+    assert_says(&[&base[..], &["--mode", "equalise"]].concat(), &["--interface wan0: equalise needs at least two"]);
+    let two = ["shield", "--interface", "wan0,wan1", "--mode", "equalise", "--difference", "400ms"];
+    assert_says(&two, &["--difference 400 ms: must be more than 0 and at most --limit, 300 ms"]);
+    let path = ["compare", "--path", "random-delay", "--shield", "equalise", "--variants", "sack"];
+    assert_says(&path, &["forward[2].mode: equalise needs branches"]);
+}

@@ -40,6 +40,7 @@
 mod builtin;
 pub mod causes;
 mod density;
+pub mod equaliser;
 pub mod error;
 mod flow;
 mod pipe;

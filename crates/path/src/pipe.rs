@@ -10,7 +10,7 @@ use crate::resequencer::TcpHeader;
 use crate::router::{DropNotice, DropRange, Router};
 use crate::run_length::RunLengths;
 use crate::schedule::Schedule;
-use crate::stages::{Departures, DropReason, Running, SegmentTag, StageOutcome, StagePacket};
+use crate::stages::{Departures, DropReason, Running, SeenByGateway, SegmentTag, StageOutcome, StagePacket};
 
 /// What is sent through a pipe: a segment in a simulator, bytes on a host.
 pub trait Packet: Sized {
@@ -99,6 +99,8 @@ struct Inside<P> {
     item: StagePacket,
     /// The stage that corrupted it, if the packet itself does not show that.
     damaged_by: Option<u32>,
+    /// The branch that it took, for gateways.
+    branch: u16,
 }
 
 #[derive(Debug)]
@@ -110,8 +112,9 @@ struct Placed {
     pause: bool,
     /// It distinguishes packets, or they are counted here.
     reads_labels: bool,
-    /// It reads TCP headers.
-    reads_tcp: bool,
+    is_gateway: bool,
+    /// It has branches, and a gateway follows.
+    has_branches: bool,
 }
 
 impl<P: Packet> Inside<P> {
@@ -140,9 +143,12 @@ impl<P: Packet> Pipe<P> {
             let pause = overtaken;
             overtaken = stage.stage().reorders();
             let reads_labels = stage.stage().reads_labels();
-            let reads_tcp = stage.stage().reads_tcp();
-            stages.push(Placed { stage, position, pause, reads_labels, reads_tcp });
+            let is_gateway = stage.stage().is_gateway();
+            let has_branches = named.spec.branches() > 1;
+            stages.push(Placed { stage, position, pause, reads_labels, is_gateway, has_branches });
         }
+        let before_gateway = stages.iter().rposition(|placed| placed.is_gateway).unwrap_or(0);
+        stages.iter_mut().skip(before_gateway).for_each(|placed| placed.has_branches = false);
         let routers =
             if profile.drop_notices { stages.iter().map(|_| Router::default()).collect() } else { Vec::new() };
         Pipe {
@@ -193,7 +199,7 @@ impl<P: Packet> Pipe<P> {
         let slot = self.free_slot();
         let item = StagePacket { slot, flow: 0, size: Bytes::ZERO };
         // It is read only where it is stored, so that it is copied as a whole.
-        let inside = self.packets[slot as usize].insert(Inside { packet, item, damaged_by: None });
+        let inside = self.packets[slot as usize].insert(Inside { packet, item, damaged_by: None, branch: 0 });
         inside.item.size = inside.packet.size();
         if self.reads_flows {
             inside.item.flow = inside.packet.flow();
@@ -271,7 +277,7 @@ impl<P: Packet> Pipe<P> {
         while let Some(placed) = self.stages.get_mut(i) {
             let outcome = if !at.is_set() {
                 StageOutcome::Drop(DropReason::Lost) // it would arrive after the end of time, up to which no stage can catch up
-            } else if placed.reads_labels || placed.reads_tcp {
+            } else if placed.reads_labels || placed.is_gateway || placed.has_branches {
                 self.pass_read(at, item, i)
             } else {
                 placed.stage.on_packet(at, item, &mut self.exits)
@@ -292,22 +298,26 @@ impl<P: Packet> Pipe<P> {
         self.deliveries.push(at, item.slot, i as u32);
     }
 
-    /// `item` arrives at stage `i`, which reads labels or headers, or before which runs are counted.
+    /// `item` arrives at stage `i`, which reads labels or headers, has branches, or before which runs are counted.
     fn pass_read(&mut self, at: Instant, item: StagePacket, i: usize) -> StageOutcome {
         let placed = &mut self.stages[i];
-        let packet = self.packets[item.slot as usize].as_ref().map(|inside| &inside.packet);
-        let label = packet.and_then(P::label);
+        let inside = self.packets[item.slot as usize].as_mut();
+        let label = inside.as_ref().and_then(|inside| inside.packet.label());
         if let (Some(label), Some((position, runs))) = (label, &mut self.counted)
             && *position == placed.position
         {
             runs.note(label);
         }
         let stage = placed.stage.stage_mut();
-        if placed.reads_tcp {
-            stage.on_tcp(at, item, packet.and_then(P::tcp), &mut self.exits)
-        } else {
-            stage.on_labelled(at, item, label, &mut self.exits)
+        if placed.is_gateway {
+            let seen = inside.map(|inside| SeenByGateway { header: inside.packet.tcp(), branch: inside.branch });
+            return stage.on_gateway(at, item, seen.unwrap_or_default(), &mut self.exits);
         }
+        let outcome = stage.on_labelled(at, item, label, &mut self.exits);
+        if let (Some(branch), Some(inside)) = (stage.branch(), inside) {
+            inside.branch = branch;
+        }
+        outcome
     }
 
     /// Stage `i` drops `item`.

@@ -25,7 +25,7 @@ use reknit_units::{Rate, Share};
 use toml::{Table, Value};
 
 use crate::builtin;
-use crate::stages::{KINDS, Loss, Spec};
+use crate::stages::{KINDS, Loss, Mode, Spec};
 
 /// A direction of a path.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -221,7 +221,19 @@ fn stages(table: &mut Table, direction: &str) -> Result<Vec<StageEntry>, KeyErro
         Value::Table(table) => stage(table).map_err(|error| error.inside(&format!("{direction}[{i}]"))),
         _ => Err(KeyError::new(format!("{direction}[{i}]"), "a stage is a table with a `kind`")),
     };
-    stages.into_iter().enumerate().map(read_one).collect()
+    let stages: Vec<StageEntry> = stages.into_iter().enumerate().map(read_one).collect::<Result<_, _>>()?;
+    let mut has_branches = false;
+    for (i, entry) in stages.iter().enumerate() {
+        if matches!(&entry.spec, Spec::Shield(shield) if shield.mode == Mode::Equalise) && !has_branches {
+            return Err(KeyError::new(
+                format!("{direction}[{i}].mode"),
+                "equalise needs branches whose delays differ, but no stage before this one has any; those of the kinds \
+                 multipath and stripe do, with at least two paths or links (shield stage)",
+            ));
+        }
+        has_branches |= entry.spec.branches() > 1;
+    }
+    Ok(stages)
 }
 
 fn stage(mut table: Table) -> Result<StageEntry, KeyError> {

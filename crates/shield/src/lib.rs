@@ -2,8 +2,8 @@
 //! are.
 //!
 //! Rules of iptables bring the packets that arrive on an interface to queues (NFQUEUE), of which this process reads only the headers.
-//! [`reknit_path::resequencer`] decides which go on. A packet that no process takes from a queue passes: so traffic goes on
-//! however the process ends, and a supervisor ends one that hangs.
+//! [`reknit_path::resequencer`], or for packets of any protocol [`reknit_path::equaliser`], decides which go on. A packet that no
+//! process takes from a queue passes: so traffic goes on however the process ends, and a supervisor ends one that hangs.
 //!
 //! | module | responsibility |
 //! |---|---|
@@ -11,7 +11,7 @@
 //! | [`rules`] | the rules that bring packets to the queues, as a list of commands, and how they are removed |
 //! | `leftovers` | one instance for each network namespace, and what a killed one has left |
 //! | `queue` | a queue of the kernel: packets, and verdicts on them (nfnetlink) |
-//! | `reader` | a thread that resequences the packets of a queue, or one that only watches an interface |
+//! | `reader` | a thread that holds the packets of a queue, or one that only watches an interface |
 //! | `worker` | the process with these threads: a heartbeat, metrics, the end |
 //! | `supervisor` | starts the worker, ends it if it hangs, and starts it again |
 //! | `metrics` | counters in the text format of Prometheus |

@@ -35,6 +35,14 @@ pub(crate) fn text(all: &[Known]) -> String {
         let _ = writeln!(text, "# HELP reknit_shield_{name} {help}\n# TYPE reknit_shield_{name} gauge");
         let _ = writeln!(text, "reknit_shield_{name} {value}");
     }
+    let delays = || all.iter().flat_map(|known| &known.delays);
+    if delays().next().is_some() {
+        let help = "How long packets of an interface are held.";
+        let _ = writeln!(text, "# HELP reknit_shield_delay_seconds {help}\n# TYPE reknit_shield_delay_seconds gauge");
+    }
+    for (interface, delay) in delays() {
+        let _ = writeln!(text, "reknit_shield_delay_seconds{{interface=\"{interface}\"}} {}", delay.as_secs_f64());
+    }
     let help = "Spurious retransmissions of the flows that suffer most.";
     let _ = writeln!(text, "# HELP reknit_shield_flow_spurious {help}\n# TYPE reknit_shield_flow_spurious gauge");
     for (flow, state) in all.iter().flat_map(|known| &known.worst) {
@@ -73,8 +81,10 @@ mod tests {
         let flow = Endpoints { source: "10.0.0.1:2".parse().unwrap(), destination: "10.0.0.2:3".parse().unwrap() };
         let state = FlowState { phase: Phase::OnTrial, late: 7, spurious: 4, wait: None, bytes: 9 };
         let counts = Counts { packets: 5, spurious: 4, ..Counts::default() };
-        let known = Known { counts, held: 1, flows: 2, worst: vec![(flow, state)] };
-        let text = text(&[known.clone(), known]);
+        let known = Known { counts, held: 1, flows: 2, worst: vec![(flow, state)], ..Known::default() };
+        let delays = vec![("wan0".to_owned(), reknit_units::Duration::from_millis(55))];
+        let text = text(&[known.clone(), Known { delays, ..known }]);
+        assert!(text.contains("\nreknit_shield_delay_seconds{interface=\"wan0\"} 0.055\n"), "{text}");
         for line in ["reknit_shield_packets_total 10", "reknit_shield_held_packets 2", "reknit_shield_flows 4"] {
             assert!(text.lines().any(|found| found == line), "{line}: {text}");
         }

@@ -28,6 +28,7 @@ const FAIL_OPEN: u32 = 1;
 /// Combined packets stay combined, and checksums may be missing: nothing is changed here.
 const GSO: u32 = 4;
 const PACKET_HDR: u16 = 1;
+const IFINDEX_INDEV: u16 = 5;
 const VERDICT_HDR: u16 = 2;
 const PAYLOAD: u16 = 10;
 const CAP_LEN: u16 = 13;
@@ -47,6 +48,8 @@ const BUFFER: usize = 8 << 20;
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Queued<'a> {
     pub(crate) id: u32,
+    /// The index of the interface on which it arrived; 0 if the kernel does not say.
+    pub(crate) interface: u32,
     /// Its first bytes, from the IP header on.
     pub(crate) bytes: &'a [u8],
     /// All bytes.
@@ -143,16 +146,18 @@ pub(crate) fn packets(bytes: &[u8]) -> impl Iterator<Item = Queued<'_>> {
 }
 
 fn packet(attributes: &[u8]) -> Option<Queued<'_>> {
-    let (mut id, mut bytes, mut len) = (None, &[][..], None);
+    let (mut id, mut interface, mut bytes, mut len) = (None, 0, &[][..], None);
+    let number = |value: &[u8]| value.first_chunk().map(|number| u32::from_be_bytes(*number));
     for (kind, value) in each(attributes, 4, |head| (u16_of(head, 2), usize::from(u16_of(head, 0)))) {
         match kind {
-            PACKET_HDR => id = value.first_chunk().map(|id| u32::from_be_bytes(*id)),
+            PACKET_HDR => id = number(value),
+            IFINDEX_INDEV => interface = number(value).unwrap_or(0),
             PAYLOAD => bytes = value,
-            CAP_LEN => len = value.first_chunk().map(|len| u32::from_be_bytes(*len) as usize),
+            CAP_LEN => len = number(value).map(|len| len as usize),
             _ => {}
         }
     }
-    Some(Queued { id: id?, bytes, len: len.unwrap_or(bytes.len()) })
+    Some(Queued { id: id?, interface, bytes, len: len.unwrap_or(bytes.len()) })
 }
 
 /// The messages of netlink: kind and body.
@@ -207,6 +212,7 @@ mod tests {
 
     fn of_kernel(id: u32, bytes: &[u8], len: Option<u32>) -> Vec<u8> {
         let mut attributes = attribute(PACKET_HDR, &[&id.to_be_bytes()[..], &[8, 0, 1]].concat());
+        attributes.extend(attribute(IFINDEX_INDEV, &(id + 40).to_be_bytes()));
         attributes.extend(attribute(PAYLOAD, bytes));
         attributes.extend(len.map(|len| attribute(CAP_LEN, &len.to_be_bytes())).unwrap_or_default());
         let mut text = Vec::new();
@@ -218,7 +224,12 @@ mod tests {
     fn packets_are_read_and_broken_messages_are_not() {
         let text = [of_kernel(5, &[1, 2, 3], None), of_kernel(6, &[4], Some(1500))].concat();
         let found: Vec<Queued<'_>> = packets(&text).collect();
-        let [a, b] = [(5, &[1, 2, 3][..], 3), (6, &[4][..], 1500)].map(|(id, bytes, len)| Queued { id, bytes, len });
+        let [a, b] = [(5, &[1, 2, 3][..], 3), (6, &[4][..], 1500)].map(|(id, bytes, len)| Queued {
+            id,
+            interface: id + 40,
+            bytes,
+            len,
+        });
         assert_eq!(found, [a, b]);
         for end in 0..text.len() {
             assert!(packets(&text[..end]).count() < 2);

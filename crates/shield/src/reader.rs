@@ -1,19 +1,21 @@
-//! Threads that see packets: of a queue, which are resequenced, or of an interface, which are only watched.
+//! Threads that see packets: of a queue, which are held there, or of an interface, which are only watched.
 
 use std::io;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::Instant as Clock;
 
+use nix::net::if_::if_nametoindex;
 use nix::poll::{PollFd, PollFlags, ppoll};
 use nix::sys::time::TimeSpec;
 use reknit_host::service::clock;
 use reknit_host::{PacketSocket, RealTime, tcp_header};
+use reknit_path::equaliser::{self, Equal, Equaliser};
 use reknit_path::resequencer::{Counts, FlowState, Limits, Phase, Resequencer};
 use reknit_units::{Duration, Instant};
 use reknit_wire::{Endpoints, TcpHeaders};
 
-use crate::queue::{self, Queue};
+use crate::queue::{self, Queue, Queued};
 
 /// A reader shows that it runs at least this often.
 const BEAT: Duration = Duration::from_millis(50);
@@ -42,6 +44,8 @@ pub(crate) struct Known {
     pub(crate) flows: usize,
     /// Those whose senders have suffered most.
     pub(crate) worst: Vec<(Endpoints, FlowState)>,
+    /// How long packets of each interface are held, to make interfaces equal.
+    pub(crate) delays: Vec<(String, Duration)>,
 }
 
 impl State {
@@ -64,15 +68,19 @@ impl State {
         self.stop.load(Ordering::Relaxed)
     }
 
-    fn publish<H>(&self, resequencer: &Resequencer<Endpoints, H>) {
-        let mut all: Vec<(Endpoints, FlowState)> = resequencer.flows().collect();
-        let flows = all.len();
-        all.retain(|(_, state)| state.spurious > 0 || state.phase != Phase::Watched);
-        all.sort_by_key(|(_, state)| std::cmp::Reverse(state.spurious));
-        all.truncate(SHOWN);
-        let known = Known { counts: resequencer.counts(), held: resequencer.held(), flows, worst: all };
+    fn publish(&self, known: Known) {
         *self.known.lock().unwrap_or_else(PoisonError::into_inner) = known;
     }
+}
+
+/// What is known of TCP flows.
+fn known<H>(resequencer: &Resequencer<Endpoints, H>) -> Known {
+    let mut all: Vec<(Endpoints, FlowState)> = resequencer.flows().collect();
+    let flows = all.len();
+    all.retain(|(_, state)| state.spurious > 0 || state.phase != Phase::Watched);
+    all.sort_by_key(|(_, state)| std::cmp::Reverse(state.spurious));
+    all.truncate(SHOWN);
+    Known { counts: resequencer.counts(), held: resequencer.held(), flows, worst: all, delays: Vec::new() }
 }
 
 /// The time since `began`.
@@ -80,34 +88,119 @@ fn since(began: Clock) -> Instant {
     Instant::from_nanos(u64::try_from(began.elapsed().as_nanos()).unwrap_or(u64::MAX - 1))
 }
 
-/// Resequences the packets of a queue until it must stop; then everything that is held goes on.
-pub(crate) fn resequence(mut queue: Queue, limits: Limits, state: &State) -> io::Result<()> {
+/// Decides when packets of a queue go on.
+pub(crate) trait Holder {
+    /// A packet has arrived. Adds to `out` those that go on now.
+    fn on_packet(&mut self, now: Instant, packet: Queued<'_>, out: &mut Vec<u32>);
+    /// When to call [`Holder::on_timer`] if no packet arrives before.
+    fn deadline(&self) -> Instant;
+    /// Adds to `out` the packets that have been held long enough.
+    fn on_timer(&mut self, now: Instant, out: &mut Vec<u32>);
+    /// Adds to `out` everything that is held.
+    fn release_all(&mut self, out: &mut Vec<u32>);
+    /// What it knows.
+    fn known(&mut self) -> Known;
+}
+
+impl Holder for Resequencer<Endpoints, u32> {
+    fn on_packet(&mut self, now: Instant, packet: Queued<'_>, out: &mut Vec<u32>) {
+        match TcpHeaders::read(packet.bytes, packet.len) {
+            Some(headers) => self.on_packet(now, headers.endpoints, tcp_header(&headers), packet.id, out),
+            None => out.push(packet.id),
+        }
+    }
+
+    fn deadline(&self) -> Instant {
+        self.deadline()
+    }
+
+    fn on_timer(&mut self, now: Instant, out: &mut Vec<u32>) {
+        self.on_timer(now, out);
+    }
+
+    fn release_all(&mut self, out: &mut Vec<u32>) {
+        self.release_all(out);
+    }
+
+    fn known(&mut self) -> Known {
+        known(self)
+    }
+}
+
+/// Gives interfaces the same delay.
+#[derive(Debug)]
+pub(crate) struct Interfaces {
+    equaliser: Equaliser<Endpoints, u32>,
+    names: Vec<String>,
+    /// Their indices; none as long as there is no such interface.
+    indices: Vec<Option<u32>>,
+}
+
+impl Interfaces {
+    pub(crate) fn new(names: &[String], settings: Equal) -> Interfaces {
+        let mut new = Interfaces { equaliser: Equaliser::new(settings), names: names.to_vec(), indices: Vec::new() };
+        new.look_up();
+        new
+    }
+
+    /// Looks up the indices, which change when an interface is made anew.
+    fn look_up(&mut self) {
+        self.indices = self.names.iter().map(|name| if_nametoindex(name.as_str()).ok()).collect();
+    }
+}
+
+impl Holder for Interfaces {
+    fn on_packet(&mut self, now: Instant, packet: Queued<'_>, out: &mut Vec<u32>) {
+        let Some(branch) = self.indices.iter().position(|index| *index == Some(packet.interface)) else {
+            return out.push(packet.id);
+        };
+        let tcp = TcpHeaders::read(packet.bytes, packet.len).map(|headers| (headers.endpoints, tcp_header(&headers)));
+        self.equaliser.on_packet(now, branch, tcp, packet.id, out);
+    }
+
+    fn deadline(&self) -> Instant {
+        self.equaliser.deadline()
+    }
+
+    fn on_timer(&mut self, now: Instant, out: &mut Vec<u32>) {
+        self.equaliser.on_timer(now, out);
+    }
+
+    fn release_all(&mut self, out: &mut Vec<u32>) {
+        self.equaliser.release_all(out);
+    }
+
+    fn known(&mut self) -> Known {
+        self.look_up();
+        let equaliser::Counts { packets, held, .. } = self.equaliser.counts();
+        Known {
+            counts: Counts { packets, held, ..Counts::default() },
+            held: self.equaliser.held(),
+            delays: self.names.iter().cloned().zip(self.equaliser.delays()).collect(),
+            ..Known::default()
+        }
+    }
+}
+
+/// Takes the packets of a queue until it must stop; then everything that is held goes on.
+pub(crate) fn hold(mut queue: Queue, mut holder: impl Holder, state: &State) -> io::Result<()> {
     let _punctual = RealTime::begin();
-    let mut resequencer: Resequencer<Endpoints, u32> = Resequencer::new(limits);
     let (began, mut published) = (clock::now(), Instant::ZERO);
     let (mut buffer, mut out) = (vec![0; 64 << 10], Vec::new());
     loop {
-        wait(&queue, resequencer.deadline().since(since(began)).min(BEAT))?;
+        wait(&queue, holder.deadline().since(since(began)).min(BEAT))?;
         let now = since(began);
-        resequencer.on_timer(now, &mut out);
+        holder.on_timer(now, &mut out);
         for _ in 0..BATCH {
             let n = queue.receive(&mut buffer)?;
-            for packet in queue::packets(&buffer[..n]) {
-                match TcpHeaders::read(packet.bytes, packet.len) {
-                    Some(headers) => {
-                        let header = tcp_header(&headers);
-                        resequencer.on_packet(now, headers.endpoints, header, packet.id, &mut out);
-                    }
-                    None => out.push(packet.id),
-                }
-            }
+            queue::packets(&buffer[..n]).for_each(|packet| holder.on_packet(now, packet, &mut out));
             if n == 0 {
                 break;
             }
         }
         let must_stop = state.beat();
         if must_stop {
-            resequencer.release_all(&mut out);
+            holder.release_all(&mut out);
         }
         out.drain(..).for_each(|id| queue.accept(id));
         queue.flush()?;
@@ -116,7 +209,7 @@ pub(crate) fn resequence(mut queue: Queue, limits: Limits, state: &State) -> io:
         }
         if now.since(published) >= PUBLISHED {
             published = now;
-            state.publish(&resequencer);
+            state.publish(holder.known());
         }
     }
 }
@@ -145,7 +238,7 @@ pub(crate) fn watch(socket: &PacketSocket, limits: Limits, state: &State) -> io:
         out.clear();
         if now.since(published) >= PUBLISHED {
             published = now;
-            state.publish(&resequencer);
+            state.publish(known(&resequencer));
         }
         !state.beat()
     })

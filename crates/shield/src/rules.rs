@@ -1,7 +1,8 @@
 //! The rules that bring packets to the queues.
 //!
 //! They are made with iptables, since some kernels have its target NFQUEUE but not the statement `queue` of nftables. Packets
-//! with TCP that arrive on an interface jump to a chain of our own, whether this machine forwards or receives them.
+//! that arrive on an interface (with the mode `resequence`, only those of TCP) jump to a chain of our own, whether this machine
+//! forwards or receives them.
 
 use reknit_host::service::{Plan, Step};
 
@@ -20,15 +21,19 @@ pub fn plan(settings: &Settings) -> Plan {
     if settings.mode == Mode::Observe {
         return plan;
     }
-    let last = settings.queue_numbers().last().unwrap_or(settings.first_queue);
-    let queues = format!("--queue-balance {}:{last}", settings.first_queue);
+    let first = settings.first_queue;
+    let queues = match settings.queue_numbers().last() {
+        Some(last) if last > first => format!("--queue-balance {first}:{last}"),
+        _ => format!("--queue-num {first}"),
+    };
+    let protocol = if settings.mode == Mode::Resequence { " -p tcp" } else { "" };
     for program in PROGRAMS {
         let run = |line: String| Step::Run(format!("{program} -w -t mangle {line}"));
         plan.steps.push(run(format!("-N {CHAIN}")));
         plan.steps.push(run(format!("-A {CHAIN} -j NFQUEUE {queues} --queue-bypass")));
         for interface in &settings.interfaces {
             for hook in HOOKS {
-                let rule = format!("{hook} -i {interface} -p tcp -j {CHAIN}");
+                let rule = format!("{hook} -i {interface}{protocol} -j {CHAIN}");
                 plan.steps.push(run(format!("-I {rule}")));
                 plan.undo.push(run(format!("-D {rule}")));
             }
@@ -60,6 +65,10 @@ mod tests {
                 }
             }
         }
-        assert!(super::plan(&Settings { mode: Mode::Observe, ..settings }).steps.is_empty());
+        assert!(super::plan(&Settings { mode: Mode::Observe, ..settings.clone() }).steps.is_empty());
+        let equalise = Settings { mode: Mode::Equalise { difference: None }, ..settings };
+        let text = lines(&super::plan(&equalise).steps);
+        assert!(text.contains("-j NFQUEUE --queue-num 29290 --queue-bypass"), "{text}");
+        assert!(text.contains("-I FORWARD -i wan1 -j REKNIT_SHIELD"), "{text}");
     }
 }

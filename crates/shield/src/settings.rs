@@ -19,7 +19,8 @@ pub struct Settings {
     pub limit: Duration,
     /// The number of the first queue.
     pub first_queue: u16,
-    /// The number of queues, each with a thread.
+    /// The number of queues, each with a thread. With [`Mode::Equalise`] there is only one, since what it learns from one flow is
+    /// for all.
     pub queues: u16,
     /// Where metrics are served.
     pub metrics: SocketAddr,
@@ -30,8 +31,24 @@ pub struct Settings {
 pub enum Mode {
     /// Nothing: flows are only watched.
     Observe,
-    /// Early ones are held.
+    /// Early ones of TCP flows are held.
     Resequence,
+    /// Those that arrive on the faster interface are held for the difference, which is given or learned.
+    Equalise {
+        /// How long packets of the first interface are held.
+        difference: Option<Duration>,
+    },
+}
+
+impl Mode {
+    /// Its name.
+    pub fn name(self) -> &'static str {
+        match self {
+            Mode::Observe => "observe",
+            Mode::Resequence => "resequence",
+            Mode::Equalise { .. } => "equalise",
+        }
+    }
 }
 
 impl Default for Settings {
@@ -50,6 +67,7 @@ impl Default for Settings {
 impl Settings {
     /// The numbers of the queues.
     pub fn queue_numbers(&self) -> impl Iterator<Item = u16> {
-        self.first_queue..self.first_queue.saturating_add(self.queues)
+        let queues = if matches!(self.mode, Mode::Equalise { .. }) { 1 } else { self.queues };
+        self.first_queue..self.first_queue.saturating_add(queues)
     }
 }

@@ -53,8 +53,7 @@ pub fn run(settings: &Settings) -> Result<(), String> {
     let mut worker = Worker::start()?;
     let plan = rules::plan(settings);
     let applied = plan.apply()?;
-    let mode = if settings.mode == Mode::Observe { "observe" } else { "resequence" };
-    Line::new("started").with("mode", mode).with("interfaces", settings.interfaces.join(",")).write();
+    Line::new("started").with("mode", settings.mode.name()).with("interfaces", settings.interfaces.join(",")).write();
     let _punctual = RealTime::begin();
     let mut pause = PAUSE;
     loop {

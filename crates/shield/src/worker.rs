@@ -15,11 +15,12 @@ use nix::sys::signal::Signal;
 use nix::sys::signalfd::SignalFd;
 use reknit_host::service::{self, clock};
 use reknit_host::{PacketSocket, RealTime};
-use reknit_path::resequencer::Limits;
+use reknit_path::equaliser::Equal;
+use reknit_path::resequencer::{Limits, Resequencer};
 
 use crate::metrics;
 use crate::queue::Queue;
-use crate::reader::{self, State};
+use crate::reader::{self, Interfaces, State};
 use crate::settings::{Mode, Settings};
 use crate::supervisor::signals;
 
@@ -72,11 +73,23 @@ fn start(settings: &Settings) -> Result<Vec<Reader>, String> {
                 settings.interfaces.iter().map(|name| PacketSocket::open(name)).collect::<Result<_, _>>()?;
             Ok(sockets.into_iter().map(|socket| spawn(move |state| reader::watch(&socket, limits, state))).collect())
         }
-        Mode::Resequence => {
-            let queues: Vec<Queue> = settings.queue_numbers().map(Queue::open).collect::<Result<_, _>>()?;
-            Ok(queues.into_iter().map(|queue| spawn(move |state| reader::resequence(queue, limits, state))).collect())
+        Mode::Resequence => Ok(queues(settings)?
+            .into_iter()
+            .map(|queue| spawn(move |state| reader::hold(queue, Resequencer::new(limits), state)))
+            .collect()),
+        Mode::Equalise { difference } => {
+            let equal = Equal { difference, longest: settings.limit, most: HELD };
+            let hold = |queue| {
+                let interfaces = Interfaces::new(&settings.interfaces, equal);
+                spawn(move |state| reader::hold(queue, interfaces, state))
+            };
+            Ok(queues(settings)?.into_iter().map(hold).collect())
         }
     }
+}
+
+fn queues(settings: &Settings) -> Result<Vec<Queue>, String> {
+    settings.queue_numbers().map(Queue::open).collect()
 }
 
 fn spawn(read: impl FnOnce(&State) -> io::Result<()> + Send + 'static) -> Reader {

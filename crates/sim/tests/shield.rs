@@ -3,19 +3,22 @@
 use std::sync::Arc;
 
 use reknit_path::Profile;
-use reknit_sim::{RunResult, Scenario, run, tcp_config};
-use reknit_units::Duration;
+use reknit_sim::{FlowSpec, RunResult, Scenario, Workload, run, tcp_config};
+use reknit_units::{Bytes, Duration, Instant};
 
-/// A transfer with `variant` over `path`, without a shield at its end and with one: the bytes that arrived, and all packets.
+/// A transfer with `variant` over `path` with these changes: the bytes that arrived, and all packets.
+fn transfer(path: &str, set: &[String], variant: &str, seconds: u64) -> (u64, u64) {
+    let profile = Arc::new(Profile::load(path, set).unwrap());
+    let tcp = tcp_config(&profile).unwrap();
+    let composition = (reknit_variants::find(variant).unwrap().compose)();
+    let RunResult { flows, packets, .. } =
+        run(&Scenario::bulk(profile, tcp, composition, Duration::from_secs(seconds), 1));
+    (flows[0].delivered.0, packets)
+}
+
+/// The same without a shield at the end of the path and with one.
 fn transfers(path: &str, variant: &str, seconds: u64) -> [(u64, u64); 2] {
-    [&[][..], &["forward.+={ kind = \"shield\" }".to_owned()]].map(|set| {
-        let profile = Arc::new(Profile::load(path, set).unwrap());
-        let tcp = tcp_config(&profile).unwrap();
-        let composition = (reknit_variants::find(variant).unwrap().compose)();
-        let RunResult { flows, packets, .. } =
-            run(&Scenario::bulk(profile, tcp, composition, Duration::from_secs(seconds), 1));
-        (flows[0].delivered.0, packets)
-    })
+    [&[][..], &["forward.+={ kind = \"shield\" }".to_owned()]].map(|set| transfer(path, set, variant, seconds))
 }
 
 #[test]
@@ -34,4 +37,38 @@ fn where_nothing_is_reordered_nothing_changes() {
             assert_eq!(without, with, "{path}: {variant}");
         }
     }
+}
+
+/// The bytes of a transfer that begins after another one over the same path.
+fn second_transfer(path: &str, set: &[String], variant: &str) -> u64 {
+    let profile = Arc::new(Profile::load(path, set).unwrap());
+    let tcp = tcp_config(&profile).unwrap();
+    let composition = (reknit_variants::find(variant).unwrap().compose)();
+    let mut scenario = Scenario::bulk(profile, tcp, composition, Duration::from_secs(10), 1);
+    let first = FlowSpec { workload: Workload::Transfer(Bytes(20_000)), ..scenario.flows[0].clone() };
+    scenario.flows[0].start = Instant::ZERO + Duration::from_secs(2);
+    scenario.flows.push(first);
+    run(&scenario).flows[0].delivered.0
+}
+
+#[test]
+fn branches_that_are_made_equal_are_as_fast_as_branches_with_the_same_delay() {
+    // At their own rate of 100 Mbit/s, the branches of sdwan-50ms would take long.
+    let rates = [0, 1].map(|i| format!("forward.paths.paths.{i}.rate=5 Mbit/s"));
+    let shield = "forward.+={ kind = \"shield\", mode = \"equalise\" }".to_owned();
+    for (path, slow) in [("two-paths-200ms", "250 ms"), ("sdwan-50ms", "75 ms")] {
+        let equalise = [&rates[..], std::slice::from_ref(&shield)].concat();
+        let same = [&rates[..], &[format!("forward.paths.paths.0.delay={slow}")]].concat();
+        for variant in ["sack", "linux", "bbr1"] {
+            let (equal, made) = (second_transfer(path, &same, variant), second_transfer(path, &equalise, variant));
+            assert!(made * 10 >= equal * 9, "{path}, {variant}: {made} and {equal}");
+        }
+    }
+}
+
+#[test]
+fn paths_without_branches_cannot_be_made_equal() {
+    let set = ["forward.+={ kind = \"shield\", mode = \"equalise\" }".to_owned()];
+    let error = Profile::load("random-delay", &set).unwrap_err().to_string();
+    assert!(error.contains("forward[2].mode: equalise needs branches whose delays differ"), "{error}");
 }

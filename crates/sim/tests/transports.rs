@@ -102,7 +102,12 @@ impl Transport for Own {
 }
 
 fn scenario(path: &str, variant: &str) -> Scenario {
-    let profile = Arc::new(Profile::load(path, &[]).unwrap());
+    scenario_with(path, &[], variant)
+}
+
+fn scenario_with(path: &str, set: &[&str], variant: &str) -> Scenario {
+    let set: Vec<String> = set.iter().map(ToString::to_string).collect();
+    let profile = Arc::new(Profile::load(path, &set).unwrap());
     let composition = (reknit_variants::find(variant).unwrap().compose)();
     let tcp = tcp_config(&profile).unwrap();
     let scenario = Scenario::bulk(profile, tcp, composition, Duration::from_secs(10), 3);
@@ -288,4 +293,17 @@ fn transports_are_found_by_name() {
     assert!(transports.find("ticking").is_some() && transports.find("own").is_none());
     assert_eq!(transports, transports.clone());
     assert_ne!(transports, Transports::default());
+}
+
+/// A gateway cannot read the sequence numbers of these packets.
+#[test]
+fn a_gateway_with_a_given_difference_makes_branches_equal_for_any_transport() {
+    let goodput = |set: &[&str]| {
+        let result = run(&as_transport(&scenario_with("two-paths-200ms", set, "sack")));
+        result.flows[0].delivered.0
+    };
+    let equal = goodput(&["forward.paths.paths.0.delay=250 ms"]);
+    let shield = "forward.+={ kind = \"shield\", mode = \"equalise\", difference = \"200 ms\" }";
+    let (made, without) = (goodput(&[shield]), goodput(&[]));
+    assert!(made * 10 >= equal * 9 && made > 5 * without, "{made}, {equal} and {without}");
 }

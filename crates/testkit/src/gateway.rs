@@ -51,6 +51,11 @@ impl Namespace {
         namespace
     }
 
+    /// A thread that is in the namespace.
+    pub fn id(&self) -> Pid {
+        self.id
+    }
+
     /// Runs `job` in the namespace, and returns what it returns.
     ///
     /// # Panics

@@ -12,7 +12,8 @@ use crate::{Failure, input, output};
 /// Restore the order of TCP packets on a gateway in front of the receiver, without changing either TCP (needs root)
 ///
 /// Runs on a gateway or on the receiver itself, for the packets that arrive on the given interfaces. `observe` only watches, and
-/// shows whose senders suffer. `resequence` holds early packets of such flows, as long as that makes them faster, by queues of
+/// shows whose senders suffer. `resequence` holds early packets of such flows, as long as that makes them faster. `equalise` holds
+/// packets of any protocol that arrive on the faster of several interfaces, for the difference of the delays. Both use queues of
 /// the kernel (NFQUEUE) and rules of iptables. If the process ends, even by `kill -9`, packets pass as without it.
 /// docs/guide/deploy.md shows when it helps and what it costs.
 #[derive(clap::Args, Debug)]
@@ -21,6 +22,7 @@ use crate::{Failure, input, output};
     after_help = "Examples:
   reknit shield --interface wan0
   reknit shield --interface wan0 --mode resequence
+  reknit shield --interface wan0,wan1 --mode equalise
   reknit shield status"
 )]
 pub(crate) struct Args {
@@ -32,10 +34,14 @@ pub(crate) struct Args {
     /// What happens to packets
     #[arg(long, value_enum, value_name = "MODE", default_value = "observe")]
     mode: What,
+    /// With `equalise`: hold packets of the first interface for this long; otherwise it is learned from TCP flows that arrive on
+    /// several interfaces which one is faster, and by how much
+    #[arg(long, value_name = "TIME", value_parser = input::duration, allow_hyphen_values = true)]
+    difference: Option<Duration>,
     /// Hold a packet for at most this long [default: 300 ms]
     #[arg(long, value_name = "TIME", value_parser = input::duration, allow_hyphen_values = true)]
     limit: Option<Duration>,
-    /// Use this many queues of the kernel, each with a thread
+    /// Use this many queues of the kernel, each with a thread; `equalise` uses one
     #[arg(long, value_name = "N", default_value = "2", value_parser = input::whole::<1, 64>, allow_negative_numbers = true)]
     queues: u32,
     /// The number of the first queue
@@ -45,6 +51,9 @@ pub(crate) struct Args {
     /// Serve metrics for Prometheus at this address [default: 127.0.0.1:9437]
     #[arg(long, value_name = "ADDR:PORT", value_parser = input::address)]
     metrics: Option<SocketAddr>,
+    /// How lines of the log are written
+    #[arg(long, value_enum, value_name = "FORMAT", default_value = "logfmt")]
+    log: input::Log,
     /// Print the commands that would be run, and run nothing
     #[arg(long)]
     dry_run: bool,
@@ -66,6 +75,8 @@ enum What {
     Observe,
     /// Hold early packets of flows whose senders suffer, as long as that makes them faster
     Resequence,
+    /// Hold packets of any protocol that arrive on the faster interface, for the difference of the delays
+    Equalise,
 }
 
 pub(crate) fn run(args: &Args) -> Result<(), Failure> {
@@ -76,7 +87,29 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     if args.dry_run {
         return output::print(&reknit_shield::dry_run(&settings));
     }
+    args.log.set();
     reknit_shield::run(&settings).map_err(Failure::Failed)
+}
+
+fn mode(args: &Args, limit: Duration) -> Result<Mode, String> {
+    let difference = args.difference;
+    match args.mode {
+        What::Observe | What::Resequence if difference.is_some() => {
+            Err("--difference: only with --mode equalise".to_owned())
+        }
+        What::Observe => Ok(Mode::Observe),
+        What::Resequence => Ok(Mode::Resequence),
+        What::Equalise if args.interface.len() < 2 => Err(format!(
+            "--interface {}: equalise needs at least two, separated by commas, for example wan0,wan1",
+            args.interface.join(",")
+        )),
+        What::Equalise => match difference {
+            Some(difference) if difference.is_zero() || difference > limit => {
+                Err(format!("--difference {difference}: must be more than 0 and at most --limit, {limit}"))
+            }
+            _ => Ok(Mode::Equalise { difference }),
+        },
+    }
 }
 
 fn settings(args: &Args) -> Result<Settings, String> {
@@ -97,10 +130,7 @@ fn settings(args: &Args) -> Result<Settings, String> {
         return Err(format!("--limit {limit}: must be from 1 ms to 5 s"));
     }
     Ok(Settings {
-        mode: match args.mode {
-            What::Observe => Mode::Observe,
-            What::Resequence => Mode::Resequence,
-        },
+        mode: mode(args, limit)?,
         interfaces: args.interface.clone(),
         limit,
         first_queue: args.queue as u16,

@@ -30,6 +30,9 @@ fn text(metrics: &str) -> String {
         count("trials_kept_total"),
         count("trials_ended_total"),
     );
+    for one in samples().filter(|one| one.name == "delay_seconds") {
+        let _ = writeln!(text, "{}: packets are held for {} s", one.label("interface"), one.value);
+    }
     for flow in samples().filter(|one| one.name == "flow_spurious") {
         let _ = writeln!(
             text,
@@ -51,10 +54,11 @@ mod tests {
 
     #[test]
     fn totals_and_flows_are_shown() {
-        let metrics = "# TYPE reknit_shield_flows gauge\nreknit_shield_flows 3\nreknit_shield_packets_total 12345\n\
+        let metrics = "# TYPE reknit_shield_flows gauge\nreknit_shield_flows 3\nreknit_shield_delay_seconds{interface=\"wan0\"} 0.055\nreknit_shield_packets_total 12345\n\
                        reknit_shield_flow_spurious{from=\"10.0.0.1:2\",to=\"[fd00::1]:3\",phase=\"held\",late=\"70\",wait_ms=\"55\"} 12\n";
         let text = text(metrics);
         assert!(text.starts_with("packets   12,345 seen, 0 late"), "{text}");
+        assert!(text.contains("\nwan0: packets are held for 0.055 s\n"), "{text}");
         assert!(
             text.ends_with(
                 "10.0.0.1:2 to [fd00::1]:3: held; 70 late packets, 12 spurious retransmissions, waits 55 ms\n"

@@ -85,6 +85,15 @@ pub struct SegmentTag {
     pub transmission: u16,
 }
 
+/// What a gateway sees of a packet.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct SeenByGateway {
+    /// Its TCP header. None if it is not TCP.
+    pub header: Option<TcpHeader>,
+    /// The branch by which it came, of the last stage with branches.
+    pub branch: u16,
+}
+
 /// Why a packet was dropped.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum DropReason {
@@ -196,20 +205,25 @@ pub trait Stage: Debug + Send {
         false
     }
 
-    /// The same for a stage that [reads TCP headers](Stage::reads_tcp). None if the packet is not TCP.
-    fn on_tcp(
+    /// The same for a stage that [is a gateway](Stage::is_gateway).
+    fn on_gateway(
         &mut self,
         at: Instant,
         item: StagePacket,
-        _header: Option<TcpHeader>,
+        _seen: SeenByGateway,
         exits: &mut Departures,
     ) -> StageOutcome {
         self.on_packet(at, item, exits)
     }
 
-    /// True if it reads TCP headers.
-    fn reads_tcp(&self) -> bool {
+    /// True if it reads TCP headers, or knows by which branch of the path a packet has come.
+    fn is_gateway(&self) -> bool {
         false
+    }
+
+    /// The branch that the last packet took, for stages with parallel branches.
+    fn branch(&self) -> Option<u16> {
+        None
     }
 
     /// Packets that it has delayed so far while it let others pass.
@@ -265,6 +279,11 @@ pub(crate) trait Parameters: fmt::Display + Sized {
     /// The highest rate that it lets through, if it has a limit.
     fn rate(&self) -> Option<Rate> {
         None
+    }
+
+    /// The number of parallel branches; 1 if it has none.
+    fn branches(&self) -> u16 {
+        1
     }
 }
 
@@ -330,6 +349,13 @@ macro_rules! stages {
             pub fn rate(&self) -> Option<Rate> {
                 match self {
                     $(Spec::$name(stage) => stage.rate(),)*
+                }
+            }
+
+            /// The number of parallel branches; 1 if it has none.
+            pub(crate) fn branches(&self) -> u16 {
+                match self {
+                    $(Spec::$name(stage) => stage.branches(),)*
                 }
             }
         }

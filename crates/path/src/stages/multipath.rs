@@ -156,7 +156,12 @@ impl Parameters for Multipath {
             lanes: branches.collect(),
             current,
             taken,
+            chosen: 0,
         }
+    }
+
+    fn branches(&self) -> u16 {
+        u16::try_from(self.paths.len()).unwrap_or(u16::MAX)
     }
 
     fn rate(&self) -> Option<Rate> {
@@ -188,6 +193,8 @@ pub(crate) struct Parallel {
     /// Round robin: the current lane, and how many packets it has taken.
     current: usize,
     taken: u32,
+    /// The lane of the last packet.
+    chosen: usize,
 }
 
 impl Parallel {
@@ -244,8 +251,8 @@ fn next_tick(at: Instant, tick: Duration) -> Instant {
 
 impl Stage for Parallel {
     fn on_packet(&mut self, at: Instant, item: StagePacket, _exits: &mut Departures) -> StageOutcome {
-        let chosen = self.choose(at, item.flow);
-        let lane = &mut self.lanes[chosen];
+        self.chosen = self.choose(at, item.flow);
+        let lane = &mut self.lanes[self.chosen];
         if lane.loss > Share::ZERO && lane.chance.chance(lane.loss.get()) {
             return StageOutcome::Drop(DropReason::Lost);
         }
@@ -253,6 +260,10 @@ impl Stage for Parallel {
             Ok(exit) => StageOutcome::Departure(next_tick(exit, self.tick)),
             Err(drop) => StageOutcome::Drop(drop),
         }
+    }
+
+    fn branch(&self) -> Option<u16> {
+        u16::try_from(self.chosen).ok()
     }
 
     fn reorders(&self) -> bool {

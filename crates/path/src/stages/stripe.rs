@@ -83,12 +83,17 @@ impl Parameters for Stripe {
             others: id.stream(0),
             next_other: Instant::ZERO,
             turn: id.position(self.links) as usize,
+            chosen: 0,
         }
     }
 
     /// One link with the part of the bundle's rate that other traffic does not take.
     fn in_order(&self) -> Option<Spec> {
         Some(Spec::Link(Link { rate: self.rate(), ..Link::default() }))
+    }
+
+    fn branches(&self) -> u16 {
+        u16::try_from(self.links).unwrap_or(u16::MAX)
     }
 
     fn rate(&self) -> Option<Rate> {
@@ -105,16 +110,20 @@ pub(crate) struct Bundle {
     others: Stream,
     next_other: Instant,
     turn: usize,
+    /// The link of the last packet.
+    chosen: usize,
 }
 
 impl Bundle {
     fn choose(&mut self) -> &mut Server {
         self.turn = (self.turn + 1) % self.servers.len();
-        let turn = self.turn;
-        match self.spec.arbitration {
-            Arbitration::RoundRobin => &mut self.servers[turn],
-            Arbitration::NextIdle => self.servers.iter_mut().min_by_key(|s| s.free_at()).expect("there is a link"),
-        }
+        self.chosen = match self.spec.arbitration {
+            Arbitration::RoundRobin => self.turn,
+            Arbitration::NextIdle => {
+                (0..self.servers.len()).min_by_key(|i| self.servers[*i].free_at()).expect("there is a link")
+            }
+        };
+        &mut self.servers[self.chosen]
     }
 
     /// Serves the packets of other traffic that arrived before `at`.
@@ -142,6 +151,10 @@ impl Stage for Bundle {
             Ok(exit) => StageOutcome::Departure(exit),
             Err(drop) => StageOutcome::Drop(drop),
         }
+    }
+
+    fn branch(&self) -> Option<u16> {
+        u16::try_from(self.chosen).ok()
     }
 
     fn reorders(&self) -> bool {
