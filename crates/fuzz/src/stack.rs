@@ -239,6 +239,10 @@ impl Host {
             count += 1;
             assert!(count < MAX_AT_ONCE, "segments without end");
         }
+        while self.stack.poll_other(&mut packet) {
+            count += 1;
+            assert!(count < MAX_AT_ONCE, "packets without end");
+        }
         while let Some(event) = self.stack.next_event() {
             if let Event::Closed(id) = event {
                 self.stack.close(self.now, id);

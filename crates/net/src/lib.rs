@@ -50,7 +50,7 @@ pub use reknit_stack::{
     Undelivered,
 };
 pub use reknit_tcp::config::{Config, KeepAlive};
-pub use reknit_units::Duration;
+pub use reknit_units::{Bytes, Duration};
 pub use reknit_variants::Composition;
 pub use split::{OwnedReadHalf, OwnedWriteHalf, ReadHalf, ReuniteError, WriteHalf};
 pub use stream::TcpStream;

@@ -294,7 +294,7 @@ impl Sockets {
                 socket.charge_sent(len, queue.joins(len, self.offload));
                 return Dequeued::Segment(transmit);
             }
-            if socket.takes_backlog() {
+            if socket.takes_backlog(now) {
                 socket.join_queue(); // it has stayed there
                 return Dequeued::Backlog(index);
             }

@@ -1,5 +1,6 @@
 //! What a socket does in its turn of the send queue, and what has to wait for it. Called by [`crate::sockets`].
 
+use reknit_units::Instant;
 use reknit_wire::Decoded;
 
 use super::Socket;
@@ -52,8 +53,8 @@ impl Socket {
     }
 
     /// True if the last event has left a part of its work, which is charged to it like a segment that arrives.
-    pub(crate) fn takes_backlog(&mut self) -> bool {
-        let has_backlog = self.connection().has_backlog();
+    pub(crate) fn takes_backlog(&mut self, now: Instant) -> bool {
+        let has_backlog = self.connection().has_backlog(now);
         if has_backlog {
             self.deficit.charge_arrival(0);
         }

@@ -5,8 +5,8 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 
 use reknit_stack::{ListenOptions, ListenerId, Options, SocketId, SocketOptions, Stack};
-use reknit_tcp::SeqNum;
 use reknit_tcp::segment::{self, Flags, Segment};
+use reknit_tcp::{SeqNum, State};
 use reknit_units::{Bytes, Duration, Instant};
 use reknit_wire::{Decoded, Endpoints, encode};
 
@@ -105,6 +105,21 @@ impl Server {
         self.stack.write(id, &vec![1; WRITTEN]).unwrap();
         assert_eq!(self.sends(), []);
     }
+}
+
+#[test]
+fn a_connection_that_is_reset_has_no_work_left() {
+    let mut server = Server::new();
+    let bulk = server.open(0);
+    server.grow_and_stop(0, bulk);
+    server.acknowledge(0, OPEN);
+    server.deliver(0, Segment { seq: SeqNum(101), flags: Flags::RST, ..Segment::default() });
+    assert_eq!(server.stack.info(server.now, bulk).unwrap().tcp.state, State::Closed);
+    let sent = server.sends().len() as u64;
+    assert!(sent <= 2 * MOST_PER_EVENT, "an ACK, and what was due when the RST came: {sent} segments");
+    server.now = server.now + Duration::from_secs(1000);
+    server.stack.on_timer(server.now);
+    assert_eq!((server.sends().len(), server.stack.info(server.now, bulk).unwrap().tcp.state), (0, State::Closed));
 }
 
 #[test]

@@ -88,9 +88,9 @@ impl Connection {
     }
 
     /// True if the last event has left work for another one. [`Connection::deadline`] is then over, and
-    /// [`Connection::on_timer`] does the next part. What it sends is ready to be polled before.
-    pub fn has_backlog(&self) -> bool {
-        self.sender.has_backlog()
+    /// [`Connection::on_timer`] does the next part. A connection that has ended has none.
+    pub fn has_backlog(&self, now: Instant) -> bool {
+        self.sender.has_backlog() && self.deadline() <= now
     }
 
     /// The path does not carry larger segments than `mss`, options included. Outstanding segments that are larger did
