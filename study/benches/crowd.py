@@ -25,6 +25,8 @@ from pathlib import Path
 from proxy import ADDRESS, CLIENT, GATEWAY, REKNIT, SERVER, inside, namespaces, process
 
 HONEST, CHUNK, PAUSE = 100, 10_000, 0.2
+# What the server writes at a time.
+PART = 64 << 10
 # Ports of hostile peers, which the client's kernel does not answer.
 PORTS = range(61_000, 61_100)
 OURS = "10.201.0.2"
@@ -35,8 +37,9 @@ async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> 
     with contextlib.suppress(ConnectionError, ValueError, asyncio.IncompleteReadError):
         while line := await reader.readline():
             if line.strip().isdigit():
-                writer.write(bytes(int(line)))
-                await writer.drain()
+                for start in range(0, int(line), PART):
+                    writer.write(bytes(min(PART, int(line) - start)))
+                    await writer.drain()
     writer.close()
 
 

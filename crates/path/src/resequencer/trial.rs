@@ -18,7 +18,7 @@ const GROWS: f64 = 1.1;
 /// for example: a sender that already uses what the path carries cannot gain.
 const RISE: f64 = 1.25;
 /// The moment.
-const MOMENT: Duration = Duration::from_millis(500);
+const MOMENT: Duration = Duration::from_millis(200);
 /// A trial ends early if the rate falls by this factor, or in the first half of its first period by the second one.
 const FALL: f64 = 0.75;
 const FALL_AT_ONCE: f64 = 0.5;
