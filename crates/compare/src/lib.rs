@@ -22,6 +22,7 @@ mod qlog;
 mod references;
 mod remedies;
 mod replay;
+mod reproduction;
 mod run_summary;
 pub mod schema;
 mod setup;
@@ -46,9 +47,7 @@ pub use point::Point;
 pub use qlog::qlog;
 pub use references::{GrowthModel, share};
 pub use remedies::advise;
-pub use replay::{
-    Best, CLOSE, Count, REPLAYED, Replay, ReplayCheck, ReplayOptions, ReplayedPath, Replayer, SenderCheck,
-};
+pub use replay::{Best, Count, REPLAYED, Replay, ReplayCheck, ReplayOptions, ReplayedPath, Replayer, SenderCheck};
 pub use run_summary::{Completions, Cuts, GroupSummary, Retransmissions, RunSummary};
 pub use setup::{ScenarioOptions, warnings};
 pub use simulate::{Series, ShownColumns, SimulateOptions, Trajectory, simulate};

@@ -12,6 +12,7 @@ use reknit_trace::{
 use reknit_units::Duration;
 use toml::Table;
 
+use crate::reproduction::TO_ADVISE;
 use crate::{CompareOptions, Error, PreparedComparison, Row, ScenarioOptions};
 
 /// Packets of the transfer that are looked at.
@@ -23,9 +24,6 @@ const BUDGET: f64 = 1.2e6;
 const RUNS: f64 = 20.0;
 /// Draws of the measured delays and losses.
 const DRAWS: u32 = 3;
-/// The replay reproduces the capture if the captured goodput is among those of the draws, or differs by this factor from them.
-/// It need not be more exact: a change must be worth it compared with both.
-const CLOSE: f64 = 1.5;
 /// Few senders count duplicate ACKs today, so such a model must be closer than the others by this much.
 const UNLIKELY: f64 = 0.3;
 /// The degrees of reordering that Linux has by default, and that may be set.
@@ -108,7 +106,7 @@ fn replay(direction: &DirectionReport, transits: &[Transit]) -> Option<Replayed>
     let distance = |(sender, row): &(Sender, &Row)| distance(direction, captured, row) + unlikely(*sender);
     let candidates = Sender::ALL.into_iter().zip(&rows);
     let (sender, row) = candidates.min_by(|a, b| distance(a).total_cmp(&distance(b)))?;
-    if !reproduces(row, captured) {
+    if !TO_ADVISE.reproduces(range(row), captured) {
         return None;
     }
     let others = Sender::ALL.into_iter().zip(&rows);
@@ -147,9 +145,9 @@ fn draws(row: &Row) -> impl Iterator<Item = f64> {
     row.runs.iter().map(|run| run.goodput_mbit_s)
 }
 
-fn reproduces(row: &Row, captured: f64) -> bool {
-    let (least, most) = draws(row).fold((f64::MAX, 0.0), |(least, most), draw| (draw.min(least), draw.max(most)));
-    (least / CLOSE..=most * CLOSE).contains(&captured)
+/// The lowest and the highest goodput of the draws, Mbit/s.
+fn range(row: &Row) -> (f64, f64) {
+    draws(row).fold((f64::MAX, 0.0), |(least, most), draw| (draw.min(least), draw.max(most)))
 }
 
 /// How much a model differs from the captured sender: in its goodput, and in the share of packets that it sends again.

@@ -11,11 +11,12 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::recorder::Recorder;
+use crate::reproduction::{Agreement, TO_COMPARE};
 use crate::run_summary::goodput_mbit_s;
 use crate::{Estimate, Job, PreparedComparison};
 
-/// How far the goodput of the replay may be from the captured one, with its 95 % interval.
-pub const CLOSE: f64 = 0.15;
+/// A goodput that differs by this share is as far from the capture as a count that differs by `COUNTS_WITHIN`.
+const GOODPUT_WITHIN: f64 = 0.15;
 /// Counts agree up to this factor, or if they are both small.
 const COUNTS_WITHIN: f64 = 2.0;
 const FEW: f64 = 3.0;
@@ -100,27 +101,6 @@ impl Measures {
     }
 }
 
-/// What the interval of an estimate says about a value.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Agreement {
-    Agrees,
-    Differs,
-    Undecided,
-}
-
-fn goodput_agrees(replayed: &Estimate, captured: f64) -> Agreement {
-    let (least, most) = (captured * (1.0 - CLOSE), captured * (1.0 + CLOSE));
-    let Some(ci) = replayed.ci95 else { return Agreement::Undecided };
-    let (low, high) = (replayed.mean - ci, replayed.mean + ci);
-    if low >= least && high <= most {
-        Agreement::Agrees
-    } else if high < least || low > most {
-        Agreement::Differs
-    } else {
-        Agreement::Undecided
-    }
-}
-
 fn count_agrees(count: &Count, few: f64) -> bool {
     let (captured, replayed) = (count.captured, count.replayed.mean);
     captured <= replayed * COUNTS_WITHIN + few && replayed <= captured * COUNTS_WITHIN + few
@@ -145,7 +125,7 @@ impl SenderCheck {
         };
         let few_retransmissions = FEW.max(captured.packets * FEW_RETRANSMISSIONS);
         let agree = [
-            ("goodput", check.goodput(captured) == Agreement::Agrees),
+            ("goodput", check.goodput().is_some_and(|range| TO_COMPARE.reproduces(range, captured.goodput_mbit_s))),
             ("retransmissions", count_agrees(&check.retransmissions, few_retransmissions)),
             ("false_reductions", count_agrees(&check.false_reductions, FEW)),
             ("timeouts", count_agrees(&check.timeouts, FEW)),
@@ -172,8 +152,16 @@ impl SenderCheck {
         goodput + &texts.collect::<String>()
     }
 
-    fn goodput(&self, captured: &Measures) -> Agreement {
-        goodput_agrees(&self.replayed_mbit_s, captured.goodput_mbit_s)
+    /// The 95 % interval of its goodput; none after a single run.
+    fn goodput(&self) -> Option<(f64, f64)> {
+        let Estimate { mean, ci95, .. } = self.replayed_mbit_s;
+        ci95.map(|ci| (mean - ci, mean + ci))
+    }
+
+    /// True if more draws may decide whether the goodput agrees.
+    fn is_undecided(&self, captured: &Measures) -> bool {
+        let agreement = |range| TO_COMPARE.agreement(range, captured.goodput_mbit_s);
+        self.goodput().map(agreement).is_none_or(|agreement| agreement == Agreement::Undecided)
     }
 
     /// How far it is from the capture: in the goodput and in the share of retransmissions, both as ratios.
@@ -182,7 +170,7 @@ impl SenderCheck {
         let few = FEW.max(captured.packets * FEW_RETRANSMISSIONS);
         let counts = [(&self.retransmissions, few), (&self.false_reductions, FEW), (&self.timeouts, FEW)];
         let counts = counts.map(|(count, few)| ratio(count.captured, count.replayed.mean, few) / COUNTS_WITHIN.ln());
-        ratio(captured.goodput_mbit_s, self.replayed_mbit_s.mean, 1e-9) / CLOSE + counts.iter().sum::<f64>()
+        ratio(captured.goodput_mbit_s, self.replayed_mbit_s.mean, 1e-9) / GOODPUT_WITHIN + counts.iter().sum::<f64>()
     }
 }
 
@@ -215,7 +203,7 @@ impl ReplayCheck {
             let (first, more) = jobs.split_at((draws.max(MIN_DRAWS) as usize).min(jobs.len()));
             let mut runs: Vec<Measures> = first.par_iter().map(run).collect::<Option<_>>()?;
             let mut check = SenderCheck::of(&variant.name, captured, &runs);
-            if check.goodput(captured) == Agreement::Undecided {
+            if check.is_undecided(captured) {
                 runs.extend(more.par_iter().map(run).collect::<Option<Vec<_>>>()?);
                 check = SenderCheck::of(&variant.name, captured, &runs);
             }
@@ -263,9 +251,9 @@ mod tests {
 
     #[test]
     fn an_interval_that_decides_nothing_asks_for_more_draws() {
-        let estimate = |values: &[f64]| Estimate::of(values.iter().copied());
-        assert_eq!(goodput_agrees(&estimate(&[9.9, 10.1, 10.0]), 10.0), Agreement::Agrees);
-        assert_eq!(goodput_agrees(&estimate(&[19.9, 20.1, 20.0]), 10.0), Agreement::Differs);
-        assert_eq!(goodput_agrees(&estimate(&[8.0, 10.0, 12.0]), 10.0), Agreement::Undecided);
+        let captured = run(10.0, 0.0);
+        let of = |values: [f64; 3]| SenderCheck::of("linux", &captured, &values.map(|goodput| run(goodput, 0.0)));
+        assert!(of([8.0, 10.0, 12.0]).is_undecided(&captured));
+        assert!(!of([9.9, 10.1, 10.0]).is_undecided(&captured) && !of([19.9, 20.1, 20.0]).is_undecided(&captured));
     }
 }

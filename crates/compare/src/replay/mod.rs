@@ -6,7 +6,7 @@ mod recorder;
 use std::path::PathBuf;
 use std::sync::atomic::AtomicBool;
 
-pub use check::{CLOSE, Count, ReplayCheck, SenderCheck};
+pub use check::{Count, ReplayCheck, SenderCheck};
 use check::{MIN_DRAWS, MORE_DRAWS, Measures};
 use reknit_config::Location;
 use reknit_sim::{MAX_SEEDS, PathSource, Plan};
