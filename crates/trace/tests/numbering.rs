@@ -147,5 +147,6 @@ fn data_that_a_filter_left_out_makes_nothing_wait() {
         // Only until the answer to the next request.
         assert!(direction.waited_s < 0.03, "{}: {}", direction.from, direction.waited_s);
         assert_eq!((direction.verdicts.lost, direction.verdicts.reordered), (0, 0));
+        assert!(direction.advice[0].to_string().contains("display filter"), "{:?}", direction.advice);
     }
 }

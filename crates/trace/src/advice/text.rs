@@ -97,7 +97,8 @@ impl Advice {
                  use a receiver that buffers out-of-order data and supports SACK"
             }
             Advice::CaptureAll => {
-                "packets are missing from the capture: use a larger buffer (tcpdump -B 65536), or capture only the headers (-s 128)"
+                "packets are missing from the capture: if it was saved through a display filter, save all packets of the connection; \
+                 else use a larger buffer (tcpdump -B 65536), or capture only the headers (-s 128)"
             }
             Advice::CaptureUncompressed => {
                 "packets with compressed headers or payloads cannot be read: capture before the link compresses them, or turn its \
