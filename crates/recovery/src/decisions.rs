@@ -11,9 +11,11 @@ pub struct Decisions<const BUCKETS: usize> {
     /// How late packets arrive.
     pub lateness: Lateness<BUCKETS>,
     /// The retransmissions that may still turn out to be spurious.
-    pub repairs: Repairs,
+    pub(crate) repairs: Repairs,
     outcomes: Outcomes,
     reductions: Reductions,
+    /// Since the last look for spurious reductions, there is another reduction, or one repair less.
+    changed: bool,
 }
 
 /// When a retransmission counts as needed, and when the window is reduced.
@@ -56,13 +58,20 @@ impl<const BUCKETS: usize> Decisions<BUCKETS> {
             repairs: Repairs::new(),
             outcomes: Outcomes::UNKNOWN,
             reductions: Reductions::new(),
+            changed: false,
         }
+    }
+
+    /// The retransmission of `number` has been acknowledged.
+    pub fn on_acked(&mut self, now: Nanos, number: u64) {
+        self.repairs.on_acked(now, number);
     }
 
     /// The original of `number` has arrived. Returns since when the packet was missing, if it was retransmitted.
     pub fn on_original(&mut self, now: Nanos, number: u64) -> Option<Nanos> {
         let arrival = self.repairs.on_original(now, number)?;
         if let Some(was_lost) = arrival.closed {
+            self.changed = true;
             self.outcomes.note_spurious(was_lost);
         }
         Some(arrival.opened)
@@ -73,6 +82,7 @@ impl<const BUCKETS: usize> Decisions<BUCKETS> {
     pub fn on_retransmitted(&mut self, now: Nanos, number: u64, opened: Nanos, event_end: u64) {
         if let Some(forgotten) = self.repairs.add(now, number, opened, event_end) {
             self.reductions.settle(&forgotten);
+            self.changed = true;
         }
     }
 
@@ -95,12 +105,16 @@ impl<const BUCKETS: usize> Decisions<BUCKETS> {
         }
         if count > 1 {
             self.repairs.remove_last(|repair| self.reductions.event_of(repair.first) == most);
+            self.changed = true;
         }
         true
     }
 
     /// Calls `undo` with the packet of each reduction that was spurious.
     pub fn undo_spurious(&mut self, mut undo: impl FnMut(u64)) {
+        if !core::mem::take(&mut self.changed) {
+            return;
+        }
         let lateness = &mut self.lateness;
         self.reductions.undo_spurious(&self.repairs, |hole| {
             lateness.unlearn_loss();
@@ -143,6 +157,7 @@ impl<const BUCKETS: usize> Decisions<BUCKETS> {
     pub fn reduce(&mut self, hole: u64, end: u64) {
         self.lateness.learn_loss();
         self.reductions.add(hole, end);
+        self.changed = true;
     }
 
     /// All reductions so far become final.

@@ -1,6 +1,6 @@
 //! One connection of a simulation: its two ends, their applications, and what really happened on the path.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
 use reknit_path::stages::DropReason;
@@ -40,8 +40,8 @@ pub(crate) struct Flow {
 struct Truth {
     /// The number of lost copies of the segment at this position.
     lost: BTreeMap<u64, u32>,
-    /// Segments that wait at the receiver for earlier ones: position and time of arrival.
-    waiting: BTreeMap<u64, Instant>,
+    /// Segments that wait at the receiver for earlier ones: position and time of arrival, lowest position first.
+    waiting: VecDeque<(u64, Instant)>,
     cuts_seen: u64,
 }
 
@@ -118,7 +118,7 @@ impl Flow {
             return complete;
         }
         if !duplicate && let Some(position) = self.ends.sender.position_sent(datagram.segment.seq) {
-            self.truth.waiting.insert(position, now);
+            self.truth.on_gap(now, position);
         }
         false
     }
@@ -265,11 +265,22 @@ impl Flow {
 }
 
 impl Truth {
+    /// Data has arrived at `position`, above a gap.
+    fn on_gap(&mut self, now: Instant, position: u64) {
+        let is_last = self.waiting.back().is_none_or(|(last, _)| *last < position);
+        let at =
+            if is_last { self.waiting.len() } else { self.waiting.partition_point(|(other, _)| *other < position) };
+        match self.waiting.get_mut(at) {
+            Some((same, since)) if *same == position => *since = now,
+            _ => self.waiting.insert(at, (position, now)),
+        }
+    }
+
     /// Data has arrived in order, up to `received`.
     fn on_advance(&mut self, now: Instant, received: u64, tally: &mut Tally) {
         tally.waits.note_in_order();
-        while let Some(entry) = self.waiting.first_entry().filter(|entry| *entry.key() < received) {
-            tally.waits.note(now.since(entry.remove()));
+        while let Some((_, since)) = self.waiting.pop_front_if(|(position, _)| *position < received) {
+            tally.waits.note(now.since(since));
         }
     }
 }

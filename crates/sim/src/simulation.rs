@@ -4,7 +4,6 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use reknit_path::stages::DropReason;
 use reknit_path::{Direction, Pipe, Profile};
-use reknit_tcp::Output;
 use reknit_tcp::seams::Memory;
 use reknit_units::{Duration, Instant};
 use reknit_variants::algorithm::SeamAlgorithm;
@@ -335,15 +334,7 @@ impl<T: Tracer> Simulation<T> {
     /// Sends what the end wants to send, and schedules its next timer.
     fn collect(&mut self, slot: u32, end: Role) {
         let Some(flow) = &mut self.flows[slot as usize] else { return };
-        loop {
-            let segment = match flow.ends[end].poll(self.now) {
-                Output::Send(segment) => segment,
-                Output::WakeAt(at) => {
-                    self.timers.wake(at, slot, end);
-                    break;
-                }
-                Output::Idle => break,
-            };
+        while let Some(segment) = flow.ends[end].poll_segment(self.now) {
             if !flow.has_liar() {
                 self.network.send(self.now, slot, end, flow, &segment);
                 continue;
@@ -352,6 +343,7 @@ impl<T: Tracer> Simulation<T> {
                 self.network.send(self.now, slot, end, flow, &lie);
             }
         }
+        self.timers.wake(flow.ends[end].deadline(), slot, end);
         if T::WATCHES {
             let connection = &flow.ends[end];
             self.network

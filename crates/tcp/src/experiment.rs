@@ -183,6 +183,9 @@ impl ExperimentalOption {
     pub fn wire_len(&self) -> usize {
         let ExperimentalOption { features, retransmitted, transmission, ack_ordinal, dropped, reordered, dup_thresh } =
             self;
+        if self.is_empty() {
+            return 0;
+        }
         let field = |present: bool, len: usize| if present { 1 + len } else { 0 };
         padded(
             field(features.is_some(), 1)

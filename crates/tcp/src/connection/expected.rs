@@ -68,7 +68,9 @@ impl Connection {
             }
             Expected::Data { start } => {
                 self.silence.end(now);
-                self.note_echo(now, segment);
+                if self.sender.repeats_timestamps() {
+                    self.note_echo(now, segment);
+                }
                 let update =
                     WindowUpdate { seq: start, ack: self.sender.state.snd_una, wnd: self.scaled_window(segment) };
                 self.sender.on_repeated_ack(now, update);

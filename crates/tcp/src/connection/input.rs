@@ -301,11 +301,13 @@ impl Connection {
         Check::Passed
     }
 
-    /// Notes the echoed timestamp, and returns its age.
+    /// The age of the echoed timestamp, which is noted if retransmissions depend on it.
     pub(super) fn note_echo(&mut self, now: Instant, segment: &Segment) -> Option<Duration> {
         let echo = segment.options.timestamps.map(|t| t.ecr).filter(|_| self.negotiation.timestamps())?;
         let age = self.since_timestamp(now, echo)?;
-        self.sender.note_echo(now.floor_to(TIMESTAMP_TICK) - age);
+        if self.sender.repeats_timestamps() {
+            self.sender.note_echo(now.floor_to(TIMESTAMP_TICK) - age);
+        }
         Some(age)
     }
 

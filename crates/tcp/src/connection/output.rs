@@ -24,24 +24,36 @@ pub enum Output {
 impl Connection {
     /// Returns what to do next. Call it until it no longer returns [`Output::Send`].
     pub fn poll(&mut self, now: Instant) -> Output {
-        self.send_written(now);
-        if let Some(segment) = self.out.pop_front() {
-            if self.out.is_empty() {
-                self.out.clear(); // reuse the start of the ring, which is in the cache
-            }
+        if let Some(segment) = self.poll_segment(now) {
             return Output::Send(segment);
         }
         let deadline = self.deadline();
         if deadline.is_set() { Output::WakeAt(deadline) } else { Output::Idle }
     }
 
+    /// Returns the next segment to send. Call it until there is none; [`Connection::deadline`] says then when to continue.
+    #[inline]
+    pub fn poll_segment(&mut self, now: Instant) -> Option<Segment> {
+        self.send_written(now);
+        let segment = self.out.pop_front()?;
+        if self.out.is_empty() {
+            self.out.clear(); // reuse the start of the ring, which is in the cache
+        }
+        Some(segment)
+    }
+
     /// Sends what the application has written since the last transmission, and the FIN if it has closed.
+    #[inline]
     pub(super) fn send_written(&mut self, now: Instant) {
         if self.dirty && self.is_synchronised() {
-            self.dirty = false;
-            self.sender.transmit_written(now);
-            self.flush(now);
+            self.send_now(now);
         }
+    }
+
+    fn send_now(&mut self, now: Instant) {
+        self.dirty = false;
+        self.sender.transmit_written(now);
+        self.flush(now);
     }
 
     /// Builds segments for what the sender wants to send, then the ACKs that are due: withheld ones, and a pure ACK if one is still pending.

@@ -18,11 +18,12 @@ impl Receiver {
     }
 
     pub(crate) fn holds_memory(&self) -> bool {
-        self.sack.holds_memory()
+        self.sack.holds_memory() || self.reassembly.holds_memory()
     }
 
     /// Releases memory that is not needed now.
     pub(crate) fn shrink(&mut self) {
         self.sack.shrink();
+        self.reassembly.shrink();
     }
 }

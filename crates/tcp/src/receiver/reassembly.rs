@@ -1,6 +1,6 @@
 //! Which bytes have arrived.
 
-use std::collections::BTreeMap;
+use std::collections::VecDeque;
 use std::ops::Range;
 
 use reknit_units::Bytes;
@@ -26,8 +26,7 @@ pub(crate) struct Inserted {
 #[derive(Clone, PartialEq, Debug)]
 pub(crate) struct Reassembly {
     rcv_nxt: Offset,
-    /// The end of each block by its start.
-    blocks: BTreeMap<Offset, Offset>,
+    blocks: VecDeque<Range<Offset>>,
     /// Bytes in these blocks.
     held: Bytes,
     most_blocks: usize,
@@ -35,7 +34,7 @@ pub(crate) struct Reassembly {
 
 impl Reassembly {
     pub(crate) fn new(rcv_nxt: Offset, most_blocks: usize) -> Reassembly {
-        Reassembly { rcv_nxt, blocks: BTreeMap::new(), held: Bytes::ZERO, most_blocks }
+        Reassembly { rcv_nxt, blocks: VecDeque::new(), held: Bytes::ZERO, most_blocks }
     }
 
     pub(crate) fn rcv_nxt(&self) -> Offset {
@@ -54,7 +53,7 @@ impl Reassembly {
 
     /// One past the highest byte that has arrived.
     pub(crate) fn highest(&self) -> Offset {
-        self.blocks.last_key_value().map_or(self.rcv_nxt, |(_, end)| *end)
+        self.blocks.back().map_or(self.rcv_nxt, |block| block.end)
     }
 
     /// Adds the bytes `range`; RCV.NXT advances if they are the next ones. None if there are too many blocks already.
@@ -68,30 +67,29 @@ impl Reassembly {
             self.rcv_nxt = block.end;
             return Some(Inserted { duplicate, new: true, block: None });
         }
-        let mut had = 0;
-        let mut touching = self.first_touching(&block);
-        if touching.is_none() && block.start > self.rcv_nxt && self.blocks.len() >= self.most_blocks {
+        let touching = self.touching(&block);
+        if touching.is_empty() && block.start > self.rcv_nxt && self.blocks.len() >= self.most_blocks {
             return None;
         }
-        let arrived = block.clone();
-        while let Some(existing) = touching {
+        let (arrived, mut had) = (block.clone(), Bytes::ZERO);
+        for i in touching.clone() {
+            let existing = self.blocks[i].clone();
             let overlap = existing.start.max(arrived.start)..existing.end.min(arrived.end);
             if overlap.start < overlap.end {
-                had += overlap.end.since(overlap.start).0;
+                had += overlap.end.since(overlap.start);
                 duplicate = duplicate.or(Some(overlap));
             }
-            self.blocks.remove(&existing.start);
             self.held -= existing.end.since(existing.start);
             block = block.start.min(existing.start)..block.end.max(existing.end);
-            touching = self.first_touching(&block);
         }
-        let new = had < arrived.end.since(arrived.start).0;
+        let new = had < arrived.end.since(arrived.start);
         if block.start == self.rcv_nxt {
             self.rcv_nxt = block.end;
+            self.remove(touching);
             return Some(Inserted { duplicate, new, block: None });
         }
-        self.blocks.insert(block.start, block.end);
         self.held += block.end.since(block.start);
+        self.replace(touching, block.clone());
         Some(Inserted { duplicate, new, block: Some(block) })
     }
 
@@ -101,20 +99,51 @@ impl Reassembly {
         self.rcv_nxt = end;
     }
 
-    /// The lowest block that overlaps `range` or is adjacent to it. Most segments are above all blocks, extend the last one, or
-    /// fill the gap before the first one; only the others need a search.
-    fn first_touching(&self, range: &Range<Offset>) -> Option<Range<Offset>> {
-        let last = self.blocks.last_key_value().map(|(start, end)| *start..*end)?;
-        if last.start <= range.start {
-            return (range.start <= last.end).then_some(last);
+    /// The positions of the blocks that overlap `range` or are adjacent to it; if there are none, the empty range at its place.
+    /// Most segments are above all blocks, extend the last one, or fill the gap before the first one; only the others need a
+    /// search.
+    fn touching(&self, range: &Range<Offset>) -> Range<usize> {
+        let blocks = &self.blocks;
+        let from = match (blocks.front(), blocks.back()) {
+            (Some(first), _) if first.end >= range.start => 0,
+            (_, Some(last)) if last.end < range.start => blocks.len(),
+            (_, Some(last)) if last.start <= range.start => blocks.len() - 1,
+            _ => blocks.partition_point(|block| block.end < range.start),
+        };
+        let mut to = from;
+        while blocks.get(to).is_some_and(|block| block.start <= range.end) {
+            to += 1;
         }
-        let first = self.blocks.first_key_value().map(|(start, end)| *start..*end)?;
-        if range.start <= first.end {
-            return (first.start <= range.end).then_some(first);
+        from..to
+    }
+
+    /// The blocks at these positions become this one.
+    fn replace(&mut self, positions: Range<usize>, block: Range<Offset>) {
+        if positions.is_empty() {
+            self.blocks.insert(positions.start, block);
+        } else {
+            self.blocks[positions.start] = block;
+            self.remove(positions.start + 1..positions.end);
         }
-        let before = self.blocks.range(..range.start).next_back().filter(|(_, end)| **end >= range.start);
-        let found = before.or_else(|| self.blocks.range(range.start..=range.end).next());
-        found.map(|(start, end)| *start..*end)
+    }
+
+    fn remove(&mut self, positions: Range<usize>) {
+        if positions == (0..1) {
+            self.blocks.pop_front();
+        } else if !positions.is_empty() {
+            self.blocks.drain(positions);
+        }
+    }
+
+    pub(crate) fn holds_memory(&self) -> bool {
+        self.blocks.capacity() > 0
+    }
+
+    /// Releases memory, if there are no gaps.
+    pub(crate) fn shrink(&mut self) {
+        if self.blocks.is_empty() {
+            self.blocks = VecDeque::new();
+        }
     }
 }
 

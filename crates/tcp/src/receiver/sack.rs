@@ -46,7 +46,9 @@ impl SackMemory {
     pub(crate) fn on_block(&mut self, block: Range<Offset>) -> usize {
         let inside = |older: &Range<Offset>| block.start <= older.start && older.end <= block.end;
         let rank = self.recent.iter().position(inside).unwrap_or(self.recent.len());
-        self.recent.retain(|older| !inside(older));
+        if rank < self.recent.len() {
+            self.recent.retain(|older| !inside(older));
+        }
         self.recent.truncate(MAX_BLOCKS - 1);
         self.recent.insert(0, block);
         rank
@@ -69,9 +71,15 @@ impl SackMemory {
     /// it.
     pub(crate) fn take(&mut self, room: usize, irs: SeqNum) -> SackBlocks {
         let mut blocks = SackBlocks::EMPTY;
+        let to_wire =
+            |range: &Range<Offset>| SackBlock { left: range.start.to_wire(irs), right: range.end.to_wire(irs) };
+        if self.dsack.is_none() {
+            self.recent.iter().take(room).for_each(|block| blocks.push(to_wire(block)));
+            return blocks;
+        }
         let mut push = |range: &Range<Offset>| {
             if blocks.as_slice().len() < room {
-                blocks.push(SackBlock { left: range.start.to_wire(irs), right: range.end.to_wire(irs) });
+                blocks.push(to_wire(range));
             }
         };
         let mut skip = None;

@@ -32,21 +32,41 @@ pub(super) struct ReceiveWindow {
     /// Right edge of the announced window; it never moves back.
     edge: Offset,
     shift: u8,
+    /// What the edge was last computed from, if nothing else has changed since: it would not move again.
+    settled: Option<Inputs>,
+}
+
+/// What the edge depends on, besides the fields of the window.
+#[derive(Clone, Copy, PartialEq, Debug)]
+struct Inputs {
+    ack: Offset,
+    rcv_nxt: Offset,
+    read: Offset,
+    /// The most that the window may be.
+    largest: Bytes,
 }
 
 impl ReceiveWindow {
     pub(super) fn new(config: &Config) -> ReceiveWindow {
-        ReceiveWindow { buffer: config.receive_buffer_size(), limit: Bytes::MAX, edge: Offset::SYN, shift: 0 }
+        ReceiveWindow {
+            buffer: config.receive_buffer_size(),
+            limit: Bytes::MAX,
+            edge: Offset::SYN,
+            shift: 0,
+            settled: None,
+        }
     }
 
     /// The peer's SYN arrived.
     pub(super) fn synchronise(&mut self) {
         self.edge = Offset::DATA;
+        self.settled = None;
     }
 
     /// The shift of the window scale is negotiated.
     pub(super) fn establish(&mut self, shift: u8) {
         self.shift = shift;
+        self.settled = None;
     }
 
     /// The right edge.
@@ -56,19 +76,35 @@ impl ReceiveWindow {
 
     /// `size` of the receive buffer is used from now on, or all of it if that is less.
     pub(super) fn use_buffer(&mut self, size: Bytes, config: &Config) {
-        self.buffer = size.min(config.receive_buffer_size());
+        let buffer = size.min(config.receive_buffer_size());
+        if buffer != self.buffer {
+            self.buffer = buffer;
+            self.settled = None;
+        }
     }
 
     /// The window is at most `limit`. What was announced before is still accepted.
     pub(super) fn limit(&mut self, limit: Bytes) {
         self.limit = limit;
+        self.settled = None;
     }
 
-    /// The window field for a segment that acknowledges `ack`, scaled. The right edge only moves forward, and only by a
-    /// useful amount (silly window avoidance, RFC 9293 §3.8.6.2.2).
+    /// The window field for a segment that acknowledges `ack`, scaled.
+    #[inline]
     pub(super) fn advertise_window(&mut self, ack: Offset, facts: &WindowFacts<'_>) -> u16 {
+        let inputs = Inputs { ack, rcv_nxt: facts.rcv_nxt, read: facts.read, largest: facts.largest() };
+        if self.settled != Some(inputs) {
+            self.move_edge(inputs, facts);
+            self.settled = Some(inputs);
+        }
+        self.field(ack)
+    }
+
+    /// The right edge only moves forward, and only by a useful amount (silly window avoidance, RFC 9293 §3.8.6.2.2).
+    fn move_edge(&mut self, inputs: Inputs, facts: &WindowFacts<'_>) {
+        let Inputs { ack, largest, .. } = inputs;
         let rounds_up = self.shift > 0 && !facts.buffers.is_empty();
-        let (visible, largest) = (self.visible(facts.config), facts.largest());
+        let visible = self.visible(facts.config);
         let edge = self.allowed_edge(facts, visible, largest);
         let is_wide = rounds_up && edge.since(facts.rcv_nxt) >= Bytes(visible.0 / 2);
         // The right edge does not move by less.
@@ -79,7 +115,6 @@ impl ReceiveWindow {
         if rounds_up {
             self.round_up(ack, edge, facts);
         }
-        self.field(ack)
     }
 
     /// Moves the right edge to the end of a unit of the window scale beyond `allowed`, unless the receive buffer has no room for it.

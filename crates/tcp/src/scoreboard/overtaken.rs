@@ -34,6 +34,9 @@ impl Rises {
         if first.top > id {
             return Some(first.at);
         }
+        if self.0.back().is_some_and(|last| last.top <= id) {
+            return None;
+        }
         let rise = self.0.partition_point(|rise| rise.top <= id);
         self.0.get(rise).map(|rise| rise.at)
     }

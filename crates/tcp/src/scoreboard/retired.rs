@@ -49,18 +49,23 @@ impl Scoreboard {
     /// this time.
     pub(crate) fn retire(&mut self, expire: impl Fn() -> Instant) {
         for _ in 0..self.acked {
-            if let Some(record) = self.records.pop_front() {
-                if record.transmissions > 1 {
-                    if self.retired.len() == MAX_RETIRED {
-                        self.retired.pop_front();
-                    }
-                    self.retired.push_back(RetiredSegment { id: SegId(self.front), record, expires: expire() });
-                }
-                self.front += 1;
+            let is_kept = self.records.front().is_some_and(|record| record.transmissions > 1);
+            let record = self.records.pop_front();
+            if let Some(record) = record.filter(|_| is_kept) {
+                self.keep(RetiredSegment { id: SegId(self.front), record, expires: expire() });
             }
+            self.front += 1;
         }
         self.acked = 0;
         self.forget_rises();
+    }
+
+    #[inline(never)]
+    fn keep(&mut self, segment: RetiredSegment) {
+        if self.retired.len() == MAX_RETIRED {
+            self.retired.pop_front();
+        }
+        self.retired.push_back(segment);
     }
 
     /// Matches a DSACK with the segments that `range` covers completely, and counts the report for each of them. If the

@@ -17,13 +17,11 @@ impl Scoreboard {
 
     /// How many segments end at or below `ack`, if the last of them ends there and each was sent once.
     pub(crate) fn sent_once_until(&self, ack: Offset) -> Option<usize> {
-        for (count, record) in (1..=AT_ONCE).zip(&self.records) {
+        for i in 0..AT_ONCE {
             self.visit(1);
-            if record.transmissions > 1 || record.end() > ack {
-                return None;
-            }
-            if record.end() == ack {
-                return Some(count);
+            let record = self.records.get(i).filter(|record| record.transmissions == 1)?;
+            if record.end() >= ack {
+                return (record.end() == ack).then_some(i + 1);
             }
         }
         None
@@ -33,13 +31,14 @@ impl Scoreboard {
     /// once, while nothing is disturbed. Appends them to `newly`.
     pub(crate) fn acknowledge_first(&mut self, count: usize, now: Instant, newly: &mut Vec<SegId>) {
         let mut oldest = self.transmissions.oldest;
-        for (id, record) in (self.front..).zip(self.records.iter_mut().take(count)) {
+        for i in 0..count {
+            let record = &mut self.records[i];
             record.delivered = now;
             record.marks.set(Marks::ACKED);
             record.older = NIL;
             self.sent = self.sent - SegmentCount::one(record);
             oldest = expand(self.front, record.newer);
-            newly.push(SegId(id));
+            newly.push(SegId(self.front + i as u64));
         }
         self.visit(count);
         self.acked = count;

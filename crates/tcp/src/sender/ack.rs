@@ -12,7 +12,7 @@ use reknit_units::{Bytes, Duration, Instant, Segments};
 
 use super::constraints::Order;
 use super::rate::add_losses;
-use super::rtt::unambiguous_rtt;
+use super::rtt::Delivered;
 use super::{SackReport, Sender, context};
 use crate::experiment::{ExperimentalOption, Features};
 use crate::facts::{AckFacts, Dsack, Phase, RateSample, TIMESTAMP_TICK};
@@ -95,6 +95,7 @@ impl Sender {
         let (newly_sacked, is_complete) = self.update_scoreboard(now, input, &mut newly); // step 3
         let dsack = self.report_duplicate(now, input, &mut duplicates); // also step 3
         self.release_withheld(now);
+        let delivered = Delivered::of(&newly, &self.board);
         let una_before = self.state.snd_una;
         let mut ack = AckFacts {
             ack: input.ack,
@@ -103,7 +104,7 @@ impl Sender {
             stale: input.ack < una_before,
             newly: &newly,
             newly_sacked,
-            delivered: newly.iter().filter_map(|id| self.board.get(*id)).map(|r| Bytes(u64::from(r.len))).sum(),
+            delivered: delivered.bytes,
             highest: self.highest(),
             duplicate: self.is_duplicate(input, newly_sacked, window_changed),
             dsack: dsack.map(|range| Dsack {
@@ -125,7 +126,7 @@ impl Sender {
         let timeout_was_undecided = self.recovery.is_undecided();
         let spurious = self.judge_last_reduction(now, &ack); // step 4
         self.measure_reordering(now, &mut ack); // step 5
-        let rtt = unambiguous_rtt(&context!(self, now), &ack);
+        let rtt = delivered.rtt(now, self.state.sack);
         self.measure_rtt(now, &mut ack, rtt, input.echo_age); // step 6
         self.sample_rate(now, &mut ack, in_flight_before);
         self.restart_timer_on_ack(now, &ack); // also step 6

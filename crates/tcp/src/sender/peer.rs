@@ -18,19 +18,14 @@ pub(super) struct Peer {
     /// The newest timestamp of ours that the peer has echoed: it discards segments with older ones (RFC 7323 §5).
     echoed: Instant,
     /// The SACK blocks of the last ACK that had any.
-    last_blocks: Vec<Range<Offset>>,
+    last_report: Option<Box<SackReport>>,
     /// The longest segment that was acknowledged, as far as the last one of each ACK shows.
     largest_acked: Bytes,
 }
 
 impl Peer {
     pub(super) fn new() -> Peer {
-        Peer {
-            wl: (Offset::SYN, Offset::SYN),
-            echoed: Instant::ZERO,
-            last_blocks: Vec::new(),
-            largest_acked: Bytes::ZERO,
-        }
+        Peer { wl: (Offset::SYN, Offset::SYN), echoed: Instant::ZERO, last_report: None, largest_acked: Bytes::ZERO }
     }
 
     /// The window of the segment that ended the handshake counts as the first update.
@@ -60,20 +55,31 @@ impl Peer {
         self.echoed
     }
 
-    /// The SACK blocks that the last ACK did not have. A block that was processed once has no further effect.
+    /// The SACK blocks that the last ACK did not have. A block that was processed once has no further effect. Blocks that are
+    /// repeated are mostly in the same order.
     pub(super) fn new_blocks<'a>(&self, report: &'a SackReport) -> impl Iterator<Item = &'a Range<Offset>> {
-        report.blocks().iter().filter(|block| !self.last_blocks.contains(block))
+        let last = self.last_report.as_ref().map_or(&[][..], |last| last.blocks());
+        let mut rest = last.iter();
+        report.blocks().iter().filter(move |block| {
+            let is_next = rest.as_slice().first() == Some(block);
+            if is_next {
+                rest.next();
+            }
+            !is_next && !last.contains(block)
+        })
     }
 
     /// All blocks of the report were processed.
     pub(super) fn note_blocks(&mut self, report: &SackReport) {
-        self.last_blocks.clear();
-        self.last_blocks.extend_from_slice(report.blocks());
+        match &mut self.last_report {
+            Some(last) => (**last).clone_from(report),
+            None => self.last_report = Some(Box::new(report.clone())),
+        }
     }
 
     /// The receiver has reneged: the next blocks are read even if they are the same.
     pub(super) fn forget_blocks(&mut self) {
-        self.last_blocks.clear();
+        self.last_report = None;
     }
 
     pub(super) fn note_acked(&mut self, record: &SegmentRecord) {
@@ -85,11 +91,11 @@ impl Peer {
     }
 
     pub(super) fn holds_memory(&self) -> bool {
-        self.last_blocks.capacity() > 0
+        self.last_report.is_some()
     }
 
     pub(super) fn shrink(&mut self) {
-        self.last_blocks = Vec::new();
+        self.last_report = None;
     }
 
     /// Brings its fields into the cache.

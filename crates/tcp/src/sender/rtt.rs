@@ -7,7 +7,7 @@ use reknit_units::{Bytes, Duration, Instant};
 use super::state::SendVariables;
 use crate::config::{Config, RttSamples};
 use crate::facts::{AckFacts, Context};
-use crate::scoreboard::SegmentRecord;
+use crate::scoreboard::{Scoreboard, SegId};
 use crate::seams::RtoEstimator;
 use crate::seq::Offset;
 
@@ -59,7 +59,7 @@ impl RoundTrips {
     /// Notes the RTT of what `ack` delivers, and takes a sample for the estimator if one is due. True if the ACK has a
     /// valid sample, whether it is taken or not.
     ///
-    /// `measured` is the [`unambiguous_rtt`]; `echoed` is computed from the echoed timestamp, which is also valid for
+    /// `measured` is [`Delivered::rtt`]; `echoed` is computed from the echoed timestamp, which is also valid for
     /// retransmitted segments (RFC 7323 §4.1).
     pub(super) fn measure(
         &mut self,
@@ -101,17 +101,37 @@ impl RoundTrips {
     }
 }
 
-/// RTT of the newest segment that this ACK newly delivers and that was sent only once (Karn's algorithm).
-///
-/// Without SACK, a cumulative ACK may cover segments that arrived long ago behind a hole. If any of them was
-/// retransmitted, none of them gives a valid sample.
-pub(super) fn unambiguous_rtt(cx: &Context<'_>, ack: &AckFacts<'_>) -> Option<Duration> {
-    let records = || ack.newly.iter().filter_map(|id| cx.board.get(*id));
-    if !cx.snd.sack && records().any(|r: &SegmentRecord| r.transmissions > 1) {
-        return None;
+/// What an ACK newly delivers, from the records of its segments.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Delivered {
+    pub(super) bytes: Bytes,
+    /// When the newest segment was sent of those that were sent only once.
+    sent_once: Option<Instant>,
+    /// Some were sent more than once.
+    repeats: bool,
+}
+
+impl Delivered {
+    pub(super) fn of(newly: &[SegId], board: &Scoreboard) -> Delivered {
+        let mut delivered = Delivered::default();
+        for record in newly.iter().filter_map(|id| board.get(*id)) {
+            delivered.bytes += Bytes(u64::from(record.len));
+            if record.transmissions == 1 {
+                delivered.sent_once = delivered.sent_once.max(Some(record.last_sent));
+            } else {
+                delivered.repeats = true;
+            }
+        }
+        delivered
     }
-    let once = records().filter(|r| r.transmissions == 1);
-    once.map(|r| r.last_sent).max().map(|sent| cx.now.since(sent))
+
+    /// RTT of the newest segment that was sent only once (Karn's algorithm).
+    ///
+    /// Without SACK, a cumulative ACK may cover segments that arrived long ago behind a hole. If any of them was
+    /// retransmitted, none of them gives a valid sample.
+    pub(super) fn rtt(&self, now: Instant, sack: bool) -> Option<Duration> {
+        self.sent_once.filter(|_| sack || !self.repeats).map(|sent| now.since(sent))
+    }
 }
 
 /// Takes SRTT and the timeout from the estimator, and clamps the timeout (RFC 6298 §2.4, §2.5).

@@ -21,6 +21,14 @@ pub(crate) enum TimerVerdict {
 impl Sender {
     /// The earliest of the sender's deadlines.
     pub(crate) fn deadline(&self) -> Instant {
+        if self.queue.has_written() {
+            return self.earliest();
+        }
+        debug_assert!(!self.earliest().is_set(), "nothing was ever sent");
+        Instant::NEVER
+    }
+
+    fn earliest(&self) -> Instant {
         let rto_expires = if self.detector_replaces_rto() { Instant::NEVER } else { self.state.rto_expires };
         rto_expires
             .min(self.timers.persist_expires())

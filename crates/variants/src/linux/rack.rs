@@ -205,10 +205,13 @@ impl Rack {
     }
 
     fn is_ambiguous(&self, cx: &Context<'_>, ack: &AckFacts<'_>, id: SegId, record: &SegmentRecord) -> bool {
+        if record.transmissions == 1 {
+            return false;
+        }
         let covered = id < cx.board.first();
         let answers_earlier = ack.echoed.is_some_and(|at| at < record.last_sent.floor_to(TIMESTAMP_TICK));
         let too_early = self.min_rtt.get().is_some_and(|min| cx.now.since(record.last_sent) < min);
-        record.transmissions > 1 && ((covered && answers_earlier) || too_early)
+        (covered && answers_earlier) || too_early
     }
 
     /// Rules 2 and 12.

@@ -186,7 +186,7 @@ impl LearnedLateness {
     fn on_repair_acked(&mut self, cx: &Context<'_>, id: SegId, record: &SegmentRecord) {
         if record.transmissions > 2 || cx.now.since(record.last_sent) >= self.min_rtt {
             if let Some(decisions) = &mut self.decisions {
-                decisions.repairs.on_acked(nanos(cx.now), id.0);
+                decisions.on_acked(nanos(cx.now), id.0);
             }
             if record.last_sent > self.newest.sent {
                 self.newest = Newest { sent: record.last_sent, acked: cx.now };
@@ -260,6 +260,9 @@ impl LearnedLateness {
 
     /// Decides repairs, and reduces the window for the first that was needed.
     fn decide(&mut self, cx: &Context<'_>, verdicts: &mut Verdicts) {
+        if !self.decisions.as_ref().is_some_and(|decisions| decisions.is_undecided()) {
+            return;
+        }
         let terms = Terms {
             patience: Nanos(self.patience(cx).as_nanos()),
             sure: Nanos(self.sure(cx).as_nanos()),
