@@ -1,5 +1,5 @@
 //! One run in qlog, the format in which QUIC stacks record their connections, so that the viewers made for it show TCP
-//! (draft-ietf-quic-qlog-main-schema-03, draft-ietf-quic-qlog-quic-events-02; qlog_version 0.3).
+//! (draft-ietf-quic-qlog-main-schema-03, draft-ietf-quic-qlog-quic-events-02; version 0.3).
 //!
 //! It is what the end that sends data saw. Each transmission is a packet with a number of its own. A packet counts as lost when its
 //! data is sent again, and an ACK acknowledges the last transmission of data that no ACK has acknowledged before.
@@ -121,7 +121,7 @@ impl Recorder<'_> {
 }
 
 impl Flow {
-    fn push(&mut self, now: Instant, name: &str, data: Value) {
+    fn push(&mut self, now: Instant, name: &str, data: &Value) {
         self.events.push(json!({ "time": now.as_secs_f64() * 1e3, "name": name, "data": data }));
     }
 
@@ -142,7 +142,7 @@ impl Flow {
                 if is_timeout {
                     data["trigger"] = json!("pto_expired");
                 }
-                self.push(now, "recovery:packet_lost", data);
+                self.push(now, "recovery:packet_lost", &data);
             }
         }
         let mut frames = Vec::new();
@@ -155,7 +155,7 @@ impl Flow {
         let data = json!({
             "header": header(segment.flags, number), "raw": { "length": datagram.size().0 }, "frames": frames,
         });
-        self.push(now, "transport:packet_sent", data);
+        self.push(now, "transport:packet_sent", &data);
     }
 
     fn on_received(&mut self, now: Instant, datagram: &Datagram) {
@@ -184,7 +184,7 @@ impl Flow {
         let data = json!({
             "header": header(segment.flags, datagram.serial), "raw": { "length": datagram.size().0 }, "frames": frames,
         });
-        self.push(now, "transport:packet_received", data);
+        self.push(now, "transport:packet_received", &data);
     }
 
     /// Records what has changed.
@@ -205,7 +205,7 @@ impl Flow {
             }
         }
         if !changed.is_empty() {
-            self.push(now, "recovery:metrics_updated", Value::Object(changed));
+            self.push(now, "recovery:metrics_updated", &Value::Object(changed));
         }
         let new = phase(info.phase);
         if self.phase != Some(new) {
@@ -213,7 +213,7 @@ impl Flow {
             if let Some(old) = self.phase.replace(new) {
                 data["old"] = json!(old);
             }
-            self.push(now, "recovery:congestion_state_updated", data);
+            self.push(now, "recovery:congestion_state_updated", &data);
         }
     }
 }

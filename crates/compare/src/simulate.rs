@@ -219,7 +219,7 @@ mod tests {
     #[test]
     fn senders_that_are_told_the_mtu_send_smaller_packets() {
         assert!((9.0..9.6).contains(&goodput_of_small_packets(true)), "{}", goodput_of_small_packets(true));
-        assert_eq!(goodput_of_small_packets(false), 0.0);
+        assert!(goodput_of_small_packets(false) < 0.001);
     }
 
     #[test]

@@ -444,7 +444,7 @@ async fn end(how: &str, network: Network, streams: Vec<TcpStream>, pressed: &Not
         }
         "signal" => {
             say_written();
-            std::future::pending().await
+            std::future::pending::<()>().await;
         }
         "signal-shutdown" => {
             say_written();

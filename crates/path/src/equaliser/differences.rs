@@ -186,7 +186,11 @@ fn in_turn(first: &Segment, second: &Segment) -> bool {
 /// The middle between the pairs of both orders; none if there are too few.
 fn difference(now: Instant, pairs: &[VecDeque<Pair>; 2]) -> Option<i64> {
     let medians: Vec<i64> = pairs.iter().filter_map(|pairs| median(now, pairs)).collect();
-    (!medians.is_empty()).then(|| medians.iter().sum::<i64>() / medians.len() as i64)
+    match medians[..] {
+        [first, second] => Some(i64::midpoint(first, second)),
+        [only] => Some(only),
+        _ => None,
+    }
 }
 
 fn median(now: Instant, pairs: &VecDeque<Pair>) -> Option<i64> {

@@ -88,7 +88,7 @@ fn what_was_learned_is_forgotten_after_a_while() {
     equaliser.on_packet(at(100_000), 0, None, 0, &mut out);
     equaliser.on_packet(at(1_000_000), 0, None, 1, &mut out);
     assert_eq!(out, [0, 1]);
-    assert!(equaliser.delays().all(|delay| delay.is_zero()) && equaliser.held() == 0);
+    assert!(equaliser.delays().all(Duration::is_zero) && equaliser.held() == 0);
 }
 
 #[test]

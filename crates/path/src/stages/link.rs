@@ -117,10 +117,10 @@ impl Parameters for Link {
         if let Some(pie) = &self.pie {
             return Serving::Pie(pie::Managed::new(Server::new(self), pie, id.stream(0)));
         }
-        let fq_codel = self.fq_codel.clone().or_else(|| self.codel.clone().map(FqCoDel::single));
+        let fq_codel = self.fq_codel.clone().or_else(|| self.codel.as_ref().map(FqCoDel::single));
         match (self.rate, fq_codel) {
             (Some(rate), Some(parameters)) => {
-                Serving::Fair(Box::new(FairQueues::new(rate, self.delay, self.queue.at(rate), parameters)))
+                Serving::Fair(Box::new(FairQueues::new(rate, self.delay, self.queue.at(rate), &parameters)))
             }
             _ => Serving::DropTail(Server::new(self)),
         }

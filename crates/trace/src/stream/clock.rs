@@ -90,8 +90,8 @@ impl Clock {
         if has_counted {
             self.counted = self.counted.saturating_sub(self.steps / OLDER);
             if !self.counts() {
-                let Clock { first, newest, jumped, .. } = *self;
-                *self = Clock { first, newest, jumped, ..Clock::default() };
+                let Clock { jumped, first, newest, .. } = *self;
+                *self = Clock { jumped, first, newest, ..Clock::default() };
             }
         }
     }

@@ -46,8 +46,7 @@ impl CoDel {
 
     /// The time from one drop to the next.
     fn control_law(&self, from: Instant, count: u32) -> Instant {
-        let nanos = self.interval.as_nanos() as f64 / libm::sqrt(f64::from(count.max(1)));
-        from + Duration::from_nanos(nanos as u64)
+        from + Duration::from_secs_f64(self.interval.as_secs_f64() / libm::sqrt(f64::from(count.max(1))))
     }
 }
 
@@ -98,7 +97,7 @@ impl Queue {
         if self.control.dropping {
             self.control.dropping &= next.ok_to_drop;
             while self.control.dropping && now >= self.control.drop_next {
-                next = self.drop(now, next, codel, exits);
+                next = self.drop(now, &next, codel, exits);
                 self.control.count += 1;
                 self.control.dropping &= next.ok_to_drop;
                 if self.control.dropping {
@@ -106,7 +105,7 @@ impl Queue {
                 }
             }
         } else if next.ok_to_drop {
-            next = self.drop(now, next, codel, exits);
+            next = self.drop(now, &next, codel, exits);
             self.begin_dropping(now, codel);
         }
         next.item
@@ -130,7 +129,7 @@ impl Queue {
     }
 
     /// Drops `next` and returns the following packet.
-    fn drop(&mut self, now: Instant, next: Dequeued, codel: &CoDel, exits: &mut Departures) -> Dequeued {
+    fn drop(&mut self, now: Instant, next: &Dequeued, codel: &CoDel, exits: &mut Departures) -> Dequeued {
         if let Some(item) = next.item {
             exits.push_drop(now, item, DropReason::Early);
         }

@@ -39,7 +39,7 @@ impl fmt::Display for FqCoDel {
 
 impl FqCoDel {
     /// CoDel itself.
-    pub(super) fn single(codel: CoDel) -> FqCoDel {
+    pub(super) fn single(codel: &CoDel) -> FqCoDel {
         FqCoDel { target: codel.target, interval: codel.interval, flows: 1, ..FqCoDel::default() }
     }
 
@@ -93,7 +93,7 @@ pub(crate) struct FairQueues {
 }
 
 impl FairQueues {
-    pub(super) fn new(rate: Rate, delay: Duration, capacity: Capacity, parameters: FqCoDel) -> FairQueues {
+    pub(super) fn new(rate: Rate, delay: Duration, capacity: Capacity, parameters: &FqCoDel) -> FairQueues {
         let idle = || Flow { queue: Queue::default(), place: Place::Idle, credits: 0 };
         FairQueues {
             rate,
@@ -227,7 +227,7 @@ mod tests {
     }
 
     /// 1000 bytes take a millisecond.
-    fn link(capacity: &str, parameters: FqCoDel) -> FairQueues {
+    fn link(capacity: &str, parameters: &FqCoDel) -> FairQueues {
         let rate = Rate::from_bits_per_second(8_000_000);
         FairQueues::new(rate, Duration::ZERO, capacity.parse().unwrap(), parameters)
     }
@@ -242,7 +242,7 @@ mod tests {
 
     #[test]
     fn codel_drops_after_an_interval_and_then_faster() {
-        let mut link = link("1000 packets", FqCoDel::single(CoDel::default()));
+        let mut link = link("1000 packets", &FqCoDel::single(&CoDel::default()));
         let mut exits = Departures::default();
         // Ten packets wait all the time, twice the target.
         (0..10).for_each(|i| link.arrive(at(0), packet(i, 0, 1000), &mut exits));
@@ -259,7 +259,7 @@ mod tests {
 
     #[test]
     fn codel_keeps_a_short_queue() {
-        let mut link = link("1000 packets", FqCoDel::single(CoDel::default()));
+        let mut link = link("1000 packets", &FqCoDel::single(&CoDel::default()));
         let mut exits = Departures::default();
         for ms in 0..1000 {
             link.arrive(at(ms), packet(ms as u32, 0, 1000), &mut exits);
@@ -269,7 +269,7 @@ mod tests {
 
     #[test]
     fn a_single_queue_refuses_what_does_not_fit() {
-        let mut link = link("2 packets", FqCoDel::single(CoDel::default()));
+        let mut link = link("2 packets", &FqCoDel::single(&CoDel::default()));
         let mut exits = Departures::default();
         (0..4).for_each(|i| link.arrive(at(0), packet(i, i, 1000), &mut exits));
         link.serve(at(10), &mut exits);
@@ -278,7 +278,7 @@ mod tests {
 
     #[test]
     fn flows_take_turns_and_new_ones_come_first() {
-        let mut link = link("1000 packets", FqCoDel { flows: 8, quantum: 1000, ..FqCoDel::default() });
+        let mut link = link("1000 packets", &FqCoDel { flows: 8, quantum: 1000, ..FqCoDel::default() });
         let mut exits = Departures::default();
         (0..4).for_each(|i| link.arrive(at(0), packet(i, 1, 1000), &mut exits));
         (10..12).for_each(|i| link.arrive(at(0), packet(i, 2, 1000), &mut exits));
@@ -290,7 +290,7 @@ mod tests {
 
     #[test]
     fn the_longest_queue_makes_room() {
-        let mut link = link("4 packets", FqCoDel { flows: 8, quantum: 1000, ..FqCoDel::default() });
+        let mut link = link("4 packets", &FqCoDel { flows: 8, quantum: 1000, ..FqCoDel::default() });
         let mut exits = Departures::default();
         (0..5).for_each(|i| link.arrive(at(0), packet(i, 1, 1000), &mut exits));
         link.arrive(at(0), packet(10, 2, 100), &mut exits);

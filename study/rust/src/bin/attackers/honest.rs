@@ -108,7 +108,7 @@ fn pause(began: Instant) -> io::Result<()> {
 
 fn download(stream: &mut TcpStream, began: Instant) -> io::Result<()> {
     stream.write_all(&server::request(b'd', LEN as u32))?;
-    let mut piece = [0; PIECE];
+    let mut piece = vec![0; PIECE];
     for _ in 0..LEN / PIECE {
         stream.read_exact(&mut piece)?;
         if piece.iter().any(|byte| *byte != server::BYTE) {
@@ -121,8 +121,9 @@ fn download(stream: &mut TcpStream, began: Instant) -> io::Result<()> {
 
 fn upload(stream: &mut TcpStream, began: Instant) -> io::Result<()> {
     stream.write_all(&server::request(b'u', LEN as u32))?;
+    let piece = vec![server::BYTE; PIECE];
     for _ in 0..LEN / PIECE {
-        stream.write_all(&[server::BYTE; PIECE])?;
+        stream.write_all(&piece)?;
         pause(began)?;
     }
     let mut answer = [0; 4];

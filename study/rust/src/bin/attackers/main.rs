@@ -12,7 +12,7 @@ mod honest;
 mod packets;
 mod server;
 
-use std::io;
+use std::io::{self, Write};
 use std::process::{Command, ExitCode};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -75,7 +75,7 @@ fn measure(kind: Option<Kind>) -> io::Result<Row> {
     let transfers = clients.wait()?;
     is_over.store(true, Ordering::Relaxed);
     let packets_per_second = match attacking {
-        Some(attack) => attack.join().map_err(|_| io::Error::other("the attacker has panicked"))??,
+        Some(attack) => attack.join().map_err(|_| io::Error::other("the attacker has panicked"))?,
         None => 0.0,
     };
     Ok(Row { kind, packets_per_second, transfers, memory: server.stop()? })
@@ -109,13 +109,8 @@ fn write(page: Option<&str>, rows: &[Row]) -> io::Result<()> {
         lines.join("\n"),
         Kind::ALL.map(|kind| format!("* **{}**: {}.", kind.name(), kind.description())).join("\n"),
     );
-    match page {
-        Some(page) => std::fs::write(page, text).map_err(|error| io::Error::other(format!("{page}: {error}"))),
-        None => {
-            print!("{text}");
-            Ok(())
-        }
-    }
+    let Some(page) = page else { return io::stdout().write_all(text.as_bytes()) };
+    std::fs::write(page, text).map_err(|error| io::Error::other(format!("{page}: {error}")))
 }
 
 const TEXT: &str = "\

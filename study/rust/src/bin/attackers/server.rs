@@ -1,6 +1,6 @@
 //! The server: a child process, so that its memory is its own.
 
-use std::io::{self, BufRead, BufReader, Read};
+use std::io::{self, BufRead, BufReader, Read, Write};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, SocketAddrV4};
 use std::process::{Child, ChildStdout, Command, Stdio};
 use std::time::Duration;
@@ -93,7 +93,7 @@ pub(crate) fn serve() -> io::Result<()> {
                 tokio::spawn(answer(stream));
             }
         });
-        println!("ready");
+        writeln!(io::stdout(), "ready")?;
         let ended = tokio::task::spawn_blocking(|| io::stdin().read_to_end(&mut Vec::new()));
         let mut most = 0;
         while !ended.is_finished() {
@@ -102,15 +102,15 @@ pub(crate) fn serve() -> io::Result<()> {
         }
         io::Result::Ok(most)
     })?;
-    println!("{sockets}");
+    writeln!(io::stdout(), "{sockets}")?;
     std::process::exit(0) // attackers would keep it from ending
 }
 
 async fn answer(mut stream: TcpStream) -> io::Result<()> {
     let mut request = [0; 5];
     stream.read_exact(&mut request).await?;
-    let [kind, a, b, c, d] = request;
-    let len = u32::from_be_bytes([a, b, c, d]) as usize;
+    let [kind, len @ ..] = request;
+    let len = u32::from_be_bytes(len) as usize;
     if kind == b'u' {
         let mut buffer = vec![0; 1 << 14];
         let mut left = len;
@@ -129,7 +129,8 @@ async fn answer(mut stream: TcpStream) -> io::Result<()> {
     }
     stream.shutdown().await?;
     if kind == b'd' {
-        stream.read(&mut [0; 1]).await?;
+        // The end of what the client sends.
+        let _ = stream.read(&mut [0; 1]).await?;
     }
     Ok(())
 }
