@@ -146,7 +146,10 @@ fn an_unknown_key_in_a_file() {
     let path = file("key", "[[forward]]\nkind = \"link\"\nspeed = \"10 Mbit/s\"\n");
     assert_says(
         &["compare", "--path", &path],
-        &[&path, "forward[0].speed: unknown key; allowed are rate, delay, queue, red (link stage)"],
+        &[
+            &path,
+            "forward[0].speed: unknown key; allowed are rate, delay, queue, red, codel, fq_codel, pie (link stage)",
+        ],
     );
 }
 

@@ -35,6 +35,7 @@ const EXAMPLES: &[(&str, &str)] = &[
     ("loss", "probability = 0.02\npackets = [5, 9]"),
     ("gilbert", "to_bad = 0.01\nto_good = 0.4"),
     ("outage", "up = 'exponential(700 ms)'\ndown = 'exponential(80 ms)'"),
+    ("mtu", "size = '1000 B'"),
     ("delay", "probability = 0.2\nextra = 'normal(20 ms, 8 ms)'"),
     ("stall", "probability = 0.02\nlength = 'exponential(30 ms)'"),
     ("corruption", "probability = 0.03"),
