@@ -64,8 +64,9 @@ fn every_profile_begins_with_its_source() {
 /// CONTRIBUTING.md: a stage comes with a profile that shows it and a row in the document.
 #[test]
 fn every_kind_of_stage_is_shown_and_documented() {
-    // The first two need the user's own recording; the third belongs to no path, but is put into any by `--shield`.
-    const SHOWN_BY_NONE: [&str; 3] = ["recorded", "rate-trace", "shield"];
+    // The first two need the user's own recording; the third belongs to no path, but is put into any by `--shield`; the last does
+    // not reorder.
+    const SHOWN_BY_NONE: [&str; 4] = ["recorded", "rate-trace", "shield", "mtu"];
     let shown: BTreeSet<&str> = NAMES
         .iter()
         .map(|name| Profile::load(name, &[]).unwrap())

@@ -1,7 +1,7 @@
 //! Which bytes have arrived.
 
 use std::collections::VecDeque;
-use std::ops::Range;
+use std::ops::{Deref, DerefMut, Range};
 
 use reknit_units::Bytes;
 
@@ -26,15 +26,41 @@ pub(crate) struct Inserted {
 #[derive(Clone, PartialEq, Debug)]
 pub(crate) struct Reassembly {
     rcv_nxt: Offset,
-    blocks: VecDeque<Range<Offset>>,
+    blocks: Blocks,
     /// Bytes in these blocks.
     held: Bytes,
     most_blocks: usize,
 }
 
+/// The blocks. Most connections have none, and an idle one keeps only a pointer.
+#[derive(Clone, Debug, Default)]
+struct Blocks(Option<Box<VecDeque<Range<Offset>>>>);
+
+static NO_BLOCKS: VecDeque<Range<Offset>> = VecDeque::new();
+
+impl Deref for Blocks {
+    type Target = VecDeque<Range<Offset>>;
+
+    fn deref(&self) -> &VecDeque<Range<Offset>> {
+        self.0.as_deref().unwrap_or(&NO_BLOCKS)
+    }
+}
+
+impl DerefMut for Blocks {
+    fn deref_mut(&mut self) -> &mut VecDeque<Range<Offset>> {
+        self.0.get_or_insert_default()
+    }
+}
+
+impl PartialEq for Blocks {
+    fn eq(&self, other: &Blocks) -> bool {
+        **self == **other
+    }
+}
+
 impl Reassembly {
     pub(crate) fn new(rcv_nxt: Offset, most_blocks: usize) -> Reassembly {
-        Reassembly { rcv_nxt, blocks: VecDeque::new(), held: Bytes::ZERO, most_blocks }
+        Reassembly { rcv_nxt, blocks: Blocks::default(), held: Bytes::ZERO, most_blocks }
     }
 
     pub(crate) fn rcv_nxt(&self) -> Offset {
@@ -136,13 +162,13 @@ impl Reassembly {
     }
 
     pub(crate) fn holds_memory(&self) -> bool {
-        self.blocks.capacity() > 0
+        self.blocks.0.is_some()
     }
 
     /// Releases memory, if there are no gaps.
     pub(crate) fn shrink(&mut self) {
         if self.blocks.is_empty() {
-            self.blocks = VecDeque::new();
+            self.blocks = Blocks::default();
         }
     }
 }

@@ -31,19 +31,29 @@ pub(super) struct ReceiveWindow {
     limit: Bytes,
     /// Right edge of the announced window; it never moves back.
     edge: Offset,
-    shift: u8,
     /// What the edge was last computed from, if nothing else has changed since: it would not move again.
-    settled: Option<Inputs>,
+    settled: Inputs,
+    shift: u8,
+    is_settled: bool,
 }
 
-/// What the edge depends on, besides the fields of the window.
+/// What the edge depends on, besides the fields of the window. Small, because each idle connection keeps it.
 #[derive(Clone, Copy, PartialEq, Debug)]
 struct Inputs {
-    ack: Offset,
     rcv_nxt: Offset,
-    read: Offset,
-    /// The most that the window may be.
-    largest: Bytes,
+    /// How far the acknowledgment is behind that, and what the application has read.
+    withheld: u32,
+    unread: u32,
+    /// The most that the window may be; all above 4 GiB is the same.
+    largest: u32,
+}
+
+impl Inputs {
+    fn of(ack: Offset, facts: &WindowFacts<'_>, largest: Bytes) -> Inputs {
+        let behind = |offset: Offset| facts.rcv_nxt.since(offset).0 as u32;
+        let largest = u32::try_from(largest.0).unwrap_or(u32::MAX);
+        Inputs { rcv_nxt: facts.rcv_nxt, withheld: behind(ack), unread: behind(facts.read), largest }
+    }
 }
 
 impl ReceiveWindow {
@@ -52,21 +62,22 @@ impl ReceiveWindow {
             buffer: config.receive_buffer_size(),
             limit: Bytes::MAX,
             edge: Offset::SYN,
+            settled: Inputs { rcv_nxt: Offset::SYN, withheld: 0, unread: 0, largest: 0 },
             shift: 0,
-            settled: None,
+            is_settled: false,
         }
     }
 
     /// The peer's SYN arrived.
     pub(super) fn synchronise(&mut self) {
         self.edge = Offset::DATA;
-        self.settled = None;
+        self.is_settled = false;
     }
 
     /// The shift of the window scale is negotiated.
     pub(super) fn establish(&mut self, shift: u8) {
         self.shift = shift;
-        self.settled = None;
+        self.is_settled = false;
     }
 
     /// The right edge.
@@ -79,30 +90,30 @@ impl ReceiveWindow {
         let buffer = size.min(config.receive_buffer_size());
         if buffer != self.buffer {
             self.buffer = buffer;
-            self.settled = None;
+            self.is_settled = false;
         }
     }
 
     /// The window is at most `limit`. What was announced before is still accepted.
     pub(super) fn limit(&mut self, limit: Bytes) {
         self.limit = limit;
-        self.settled = None;
+        self.is_settled = false;
     }
 
     /// The window field for a segment that acknowledges `ack`, scaled.
     #[inline]
     pub(super) fn advertise_window(&mut self, ack: Offset, facts: &WindowFacts<'_>) -> u16 {
-        let inputs = Inputs { ack, rcv_nxt: facts.rcv_nxt, read: facts.read, largest: facts.largest() };
-        if self.settled != Some(inputs) {
-            self.move_edge(inputs, facts);
-            self.settled = Some(inputs);
+        let largest = facts.largest();
+        let inputs = Inputs::of(ack, facts, largest);
+        if !self.is_settled || self.settled != inputs {
+            self.move_edge((ack, largest), facts);
+            (self.settled, self.is_settled) = (inputs, true);
         }
         self.field(ack)
     }
 
     /// The right edge only moves forward, and only by a useful amount (silly window avoidance, RFC 9293 §3.8.6.2.2).
-    fn move_edge(&mut self, inputs: Inputs, facts: &WindowFacts<'_>) {
-        let Inputs { ack, largest, .. } = inputs;
+    fn move_edge(&mut self, (ack, largest): (Offset, Bytes), facts: &WindowFacts<'_>) {
         let rounds_up = self.shift > 0 && !facts.buffers.is_empty();
         let visible = self.visible(facts.config);
         let edge = self.allowed_edge(facts, visible, largest);
