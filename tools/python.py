@@ -1,8 +1,5 @@
 #!/usr/bin/env python3
-"""Build the Python package and the study into target/venv, from the same objects as `make build`.
-
-CI builds it with the profile of the tests (PYTHON_PROFILE), whose objects exist already.
-"""
+"""Build the Python package and the study into target/venv, from the same objects as `make build`."""
 
 import argparse
 import os
@@ -55,8 +52,7 @@ def install(needed: Sequence[str]) -> None:
 def build() -> None:
     """Compile the package, and install it and the study into the environment."""
     environment = {**os.environ, "VIRTUAL_ENV": str(VENV.absolute())}
-    profile = os.environ.get("PYTHON_PROFILE", "release")
-    command = [VENV / "bin" / "maturin", "develop", "--quiet", "--locked", "--profile", profile]
+    command = [VENV / "bin" / "maturin", "develop", "--quiet", "--locked", "--release"]
     # It also prints what pip does.
     done = subprocess.run(command, capture_output=True, text=True, env=environment, check=False)
     if done.returncode != 0:
