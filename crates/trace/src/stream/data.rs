@@ -393,12 +393,12 @@ impl Data {
         let echo = arrival.packet.segment.timestamps.map(|(_, echo)| echo);
         let may_have_stalled = self.stall_detector.may_have_stalled(arrival.now);
         let timeout = may_have_stalled.then(|| self.far.shortest_timeout());
+        let Packet { ip_id, ref segment, .. } = *arrival.packet;
+        let (is_copy, missing_since) = self.downstream.on_packet(ip_id, segment.len, arrival.now);
         let (ranges, round_trip) = (&mut self.ranges, &mut self.far);
         let SequenceState { acked, heard, unseen_below, .. } = *known;
-        let mut view = View { ranges, acked, heard, unseen_below, round_trip, now: arrival.now };
-        let Packet { ip_id, ref segment, .. } = *arrival.packet;
-        self.downstream.on_packet(ip_id, segment.len, arrival.now);
-        let acknowledgment = Acknowledgment { ack, blocks, echo, is_bare, hides_blocks };
+        let mut view = View { ranges, acked, heard, unseen_below, round_trip, now: arrival.now, missing_since };
+        let acknowledgment = Acknowledgment { ack, blocks, echo, is_bare, hides_blocks, is_copy };
         let has_progressed = self.downstream.on_ack(&acknowledgment, &mut view, out);
         if has_progressed {
             self.on_progress((ack, is_gap), timeout, arrival, known, out);

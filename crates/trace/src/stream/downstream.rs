@@ -68,10 +68,6 @@ pub(crate) struct Downstream {
     /// ACKs without news since the last progress: without SACK, each answers a packet that arrived behind a hole.
     answers: u32,
     ack_ids: AckIds,
-    /// The last packet with an acknowledgment has the headers of the one before.
-    is_copy: bool,
-    /// If packets of the receiver are missing before the last one: when the one before them passed.
-    missing_since: Option<Instant>,
     /// When an acknowledgment last passed whose SACK blocks could not be read.
     hidden_at: Option<Instant>,
 }
@@ -87,6 +83,8 @@ pub(super) struct View<'a> {
     pub(super) heard: u64,
     pub(super) round_trip: &'a mut RoundTrip,
     pub(super) now: Instant,
+    /// If packets of the receiver are missing before this one: when the one before them passed.
+    pub(super) missing_since: Option<Instant>,
 }
 
 /// An acknowledgment.
@@ -99,12 +97,14 @@ pub(super) struct Acknowledgment<'a> {
     pub(super) is_bare: bool,
     /// Further blocks may be among the options that were not captured.
     pub(super) hides_blocks: bool,
+    /// It has the headers of the packet before.
+    pub(super) is_copy: bool,
 }
 
 impl Downstream {
     /// An acknowledgment passes. True if it newly acknowledges something.
     pub(super) fn on_ack(&mut self, ack: &Acknowledgment<'_>, view: &mut View<'_>, out: &mut FindingSink<'_>) -> bool {
-        let Acknowledgment { ack, blocks, echo, is_bare, hides_blocks } = *ack;
+        let Acknowledgment { ack, blocks, echo, is_bare, hides_blocks, is_copy } = *ack;
         let mut has_progressed = ack > view.acked;
         if has_progressed {
             self.note_arrived((view.acked, ack), view);
@@ -121,7 +121,7 @@ impl Downstream {
             self.on_duplicate(*block, view, out);
         }
         if !has_progressed && is_bare && !hides_blocks {
-            if !self.is_copy {
+            if !is_copy {
                 self.on_bare_ack(ack, blocks, view);
             }
         } else if has_progressed {
@@ -135,11 +135,11 @@ impl Downstream {
         has_progressed
     }
 
-    /// A packet of the receiver passes, with `len` bytes of its own. Called before `on_ack`.
+    /// A packet of the receiver passes, with `len` bytes of its own: whether it is a copy, and if packets are missing before it,
+    /// when the one before them passed.
     #[inline]
-    pub(super) fn on_packet(&mut self, ip_id: Option<u16>, len: u32, now: Instant) {
-        self.is_copy = self.ack_ids.is_copy(ip_id);
-        self.missing_since = self.ack_ids.on_packet(ip_id, len, now);
+    pub(super) fn on_packet(&mut self, ip_id: Option<u16>, len: u32, now: Instant) -> (bool, Option<Instant>) {
+        (self.ack_ids.is_copy(ip_id), self.ack_ids.on_packet(ip_id, len, now))
     }
 
     /// True if SACK blocks that passed since then could not be read.
@@ -267,7 +267,7 @@ impl Downstream {
             let is_known = was == Delivery::Missing;
             let shortest_answer = view.round_trip.shortest_answer().filter(|_| !is_known);
             let echo = echo.filter(|_| !is_known);
-            self.deliver_repeated(range, order, echo, shortest_answer, now, out);
+            self.deliver_repeated(range, order, echo, shortest_answer, (now, view.missing_since), out);
         } else if range.origin != Origin::Original || was == Delivery::Refused {
             // Data that fills a hole of the capture may be a retransmission, and data beyond the window is kept only if the
             // window opens in the meantime.
@@ -295,7 +295,7 @@ impl Downstream {
         order: u64,
         echo: Option<u32>,
         shortest_answer: Option<Duration>,
-        now: Instant,
+        (now, missing_since): (Instant, Option<Instant>),
         out: &mut FindingSink<'_>,
     ) {
         let by_echo = echo.and_then(|echo| by_echo(range, echo));
@@ -307,7 +307,7 @@ impl Downstream {
         if by > 0 {
             // What passed a round trip after the first transmission would have acknowledged it.
             let answered_from = range.first.at + shortest_answer.unwrap_or_default();
-            let is_doubtful = self.missing_since.is_some_and(|since| since < answered_from);
+            let is_doubtful = missing_since.is_some_and(|since| since < answered_from);
             let evidence = match by_echo {
                 Some(echoed) if echoed == by => Evidence::Echo,
                 _ if is_doubtful => Evidence::Doubtful,

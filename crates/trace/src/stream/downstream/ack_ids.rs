@@ -14,29 +14,35 @@ const LARGEST_WHOLE: u32 = 1_500;
 /// The IP identifications of the packets with acknowledgments.
 #[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 pub(super) struct AckIds {
-    /// That of the last packet, and when it passed.
-    last: Option<u16>,
+    last: Option<Last>,
+}
+
+/// The last packet.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+struct Last {
+    id: u16,
     at: Instant,
     /// Packets in a row that counted up by one.
     in_a_row: u8,
-    /// The last packet was a single one.
-    was_whole: bool,
+    /// It was a single one.
+    is_whole: bool,
 }
 
 impl AckIds {
     /// True if the packet has the headers of the last one: it is its copy.
     pub(super) fn is_copy(&self, id: Option<u16>) -> bool {
-        id.is_some_and(|id| id != 0) && id == self.last
+        id.is_some_and(|id| id != 0) && id == self.last.map(|last| last.id)
     }
 
     /// A packet with `len` bytes of data passes. If packets are missing between it and the last one: when that passed.
     #[inline]
     pub(super) fn on_packet(&mut self, id: Option<u16>, len: u32, now: Instant) -> Option<Instant> {
-        let step = id.zip(self.last).map_or(0, |(id, last)| id.wrapping_sub(last));
-        let is_gap = step != 1 && self.was_whole && self.in_a_row >= ENOUGH && (2..=MOST).contains(&step);
-        self.in_a_row = if step == 1 { self.in_a_row.saturating_add(1) } else { 0 };
-        let since = is_gap.then_some(self.at);
-        (self.last, self.at, self.was_whole) = (id, now, len <= LARGEST_WHOLE);
-        since
+        let last = std::mem::take(&mut self.last);
+        let id = id?;
+        let step = last.map_or(0, |last| id.wrapping_sub(last.id));
+        let in_a_row = last.filter(|_| step == 1).map_or(0, |last| last.in_a_row.saturating_add(1));
+        self.last = Some(Last { id, at: now, in_a_row, is_whole: len <= LARGEST_WHOLE });
+        let is_gap = |last: &Last| last.is_whole && last.in_a_row >= ENOUGH && (2..=MOST).contains(&step);
+        last.filter(is_gap).map(|last| last.at)
     }
 }
