@@ -1,15 +1,14 @@
 //! One run in qlog, the format in which QUIC stacks record their connections, so that the viewers made for it show TCP
 //! (draft-ietf-quic-qlog-main-schema-03, draft-ietf-quic-qlog-quic-events-02; version 0.3).
 //!
-//! It is what the end that sends data saw. Each transmission is a packet with a number of its own. A packet counts as lost when its
+//! It shows what the sender of the data saw. Each transmission is a packet and has its own number. A packet counts as lost when its
 //! data is sent again, and an ACK acknowledges the last transmission of data that no ACK has acknowledged before.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use reknit_config::InputError;
 use reknit_path::Packet;
-use reknit_sim::{Datagram, EndSnapshot, Role, TraceEvent, Tracer, run_unless};
+use reknit_sim::{Datagram, EndSnapshot, Role, TraceEvent, Tracer};
 use reknit_tcp::Info;
 use reknit_tcp::scoreboard::SendReason;
 use reknit_tcp::segment::Flags;
@@ -17,7 +16,7 @@ use reknit_units::{Duration, Instant};
 use serde_json::{Map, Value, json};
 
 use crate::simulate::phase;
-use crate::trace::{MAX_EVENTS, Unwrapped};
+use crate::trace::{MAX_EVENTS, Unwrapped, record};
 use crate::{Error, SimulateOptions};
 
 /// Runs it and returns the text of a `.qlog` file with a trace for each connection; `sample_every` is ignored. None if `stop`
@@ -30,18 +29,9 @@ pub fn qlog(options: &SimulateOptions, stop: &AtomicBool) -> Result<Option<Strin
     let scenario = setup.scenario(&variant, options.seed);
     let is_full = AtomicBool::new(false);
     let recorder = Recorder { stop, is_full: &is_full, events: 0, flows: BTreeMap::new() };
-    match run_unless(&scenario, recorder, stop) {
-        Ok((_, recorder)) => {
-            let title = format!("{} on {}, seed {}", variant.name, setup.profile.name, options.seed);
-            Ok(Some(recorder.file(&title)))
-        }
-        Err(_) if is_full.load(Ordering::Relaxed) => {
-            let message =
-                format!("would record more than {MAX_EVENTS} events, the limit of a qlog; take a shorter run");
-            Err(InputError::of_argument("duration", setup.duration, message).into())
-        }
-        Err(_) => Ok(None),
-    }
+    let title = format!("{} on {}, seed {}", variant.name, setup.profile.name, options.seed);
+    let outcome = record(&scenario, recorder, (stop, &is_full), "a qlog; take a shorter run")?;
+    Ok(outcome.map(|recorder| recorder.file(&title)))
 }
 
 #[derive(Debug)]
@@ -241,16 +231,11 @@ mod tests {
 
     use super::*;
     use crate::ScenarioOptions;
+    use crate::trace::tests::PLAN;
 
-    /// The third segment of eight is 30 ms late, so DSACK-R retransmits it and then undoes the reduction.
-    const PLAN: &str = "duration = \"2 s\"\nphases = \"fixed\"\n[[flows]]\nworkload = { kind = \"transfer\", size = \"7680 B\" }\n\
-        [path]\ndescription = \"test\"\n[path.tcp]\nmss = 960\ntimestamps = false\nack_every = 1\n\
-        initial_window = 8\nmax_window = 8\n\
-        [[path.forward]]\nkind = \"script\"\nrules = [{ segment = 3, action = \"delay\", by = \"30 ms\" }]\n\
-        [[path.forward]]\nkind = \"link\"\ndelay = \"50 ms\"\n[[path.reverse]]\nkind = \"link\"\ndelay = \"50 ms\"\n";
-
+    /// DSACK-R retransmits the third segment of eight, which is late, and then undoes the reduction.
     fn events() -> Vec<Value> {
-        let scenario = ScenarioOptions::of(Plan::parse("s.toml", PLAN).unwrap());
+        let scenario = ScenarioOptions::of(Plan::parse("s.toml", &PLAN.replace("38400 B", "7680 B")).unwrap());
         let options = SimulateOptions { scenario, variant: "dsack-r".to_owned(), seed: 1, sample_every: None };
         let text = qlog(&options, &AtomicBool::new(false)).unwrap().unwrap();
         let file: Value = serde_json::from_str(&text).unwrap();

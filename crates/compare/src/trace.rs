@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use reknit_config::InputError;
-use reknit_sim::{Datagram, EndSnapshot, Role, TraceEvent, Tracer, run_unless};
+use reknit_sim::{Datagram, EndSnapshot, Role, Scenario, TraceEvent, Tracer, run_unless};
 use reknit_tcp::SeqNum;
 use reknit_tcp::scoreboard::SendReason;
 use reknit_tcp::segment::{Flags, SackBlock};
@@ -87,16 +87,27 @@ pub fn trace(options: &SimulateOptions, stop: &AtomicBool) -> Result<Option<Pack
     let (setup, variant) = options.look_up()?;
     let scenario = setup.scenario(&variant, options.seed);
     let is_full = AtomicBool::new(false);
-    match run_unless(&scenario, Recorder::new(stop, &is_full), stop) {
-        Ok((_, recorder)) => {
-            let mut packets = recorder.packets;
-            packets.shown.complete(packets.time_s.len());
-            Ok(Some(PacketTrace { warnings: setup.warnings(), packets }))
-        }
+    let recorder = Recorder::new(stop, &is_full);
+    let outcome = record(&scenario, recorder, (stop, &is_full), "a trace; trace a shorter run")?;
+    let Some(recorder) = outcome else { return Ok(None) };
+    let mut packets = recorder.packets;
+    packets.shown.complete(packets.time_s.len());
+    Ok(Some(PacketTrace { warnings: setup.warnings(), packets }))
+}
+
+/// Runs it with a tracer, which sets both flags when it has more than [`MAX_EVENTS`], the limit of `what`. None if `stop` became
+/// true without that.
+pub(crate) fn record<T: Tracer>(
+    scenario: &Scenario,
+    tracer: T,
+    (stop, is_full): (&AtomicBool, &AtomicBool),
+    what: &str,
+) -> Result<Option<T>, Error> {
+    match run_unless(scenario, tracer, stop) {
+        Ok((_, tracer)) => Ok(Some(tracer)),
         Err(_) if is_full.load(Ordering::Relaxed) => {
-            let message =
-                format!("would record more than {MAX_EVENTS} events, the limit of a trace; trace a shorter run");
-            Err(InputError::of_argument("duration", setup.duration, message).into())
+            let message = format!("would record more than {MAX_EVENTS} events, the limit of {what}");
+            Err(InputError::of_argument("duration", scenario.duration, message).into())
         }
         Err(_) => Ok(None),
     }
@@ -253,13 +264,14 @@ impl Tracer for Recorder<'_> {
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use reknit_sim::Plan;
 
     use super::*;
     use crate::ScenarioOptions;
 
-    const PLAN: &str = "duration = \"2 s\"\nphases = \"fixed\"\n[[flows]]\nworkload = { kind = \"transfer\", size = \"38400 B\" }\n\
+    /// The third segment is 30 ms late.
+    pub(crate) const PLAN: &str = "duration = \"2 s\"\nphases = \"fixed\"\n[[flows]]\nworkload = { kind = \"transfer\", size = \"38400 B\" }\n\
         [path]\ndescription = \"test\"\n[path.tcp]\nmss = 960\ntimestamps = false\nack_every = 1\n\
         initial_window = 8\nmax_window = 8\n\
         [[path.forward]]\nkind = \"script\"\nrules = [{ segment = 3, action = \"delay\", by = \"30 ms\" }]\n\

@@ -14,7 +14,7 @@ use crate::emulate::leftovers;
 use crate::namespace::{self, TUN};
 use crate::packet_socket::{ANY, PacketSocket};
 use crate::programs::is_installed;
-use crate::service::setting;
+use crate::service::{interfaces, setting};
 
 /// The result of a check.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -147,11 +147,7 @@ fn queues() -> Check {
 fn reverse_paths() -> Check {
     let value = |name: &str| setting(&format!("net.ipv4.conf.{name}.rp_filter")).and_then(|value| value.parse().ok());
     let all: u8 = value("all").unwrap_or(0);
-    let entries = std::fs::read_dir("/proc/sys/net/ipv4/conf").into_iter().flatten().flatten();
-    let names = entries.filter_map(|entry| entry.file_name().into_string().ok());
-    let is_interface = |name: &String| !["all", "default", "lo"].contains(&name.as_str());
-    let mut strict: Vec<String> =
-        names.filter(|name| is_interface(name) && value(name).unwrap_or(0).max(all) == 1).collect();
+    let mut strict: Vec<String> = interfaces().filter(|name| value(name).unwrap_or(0).max(all) == 1).collect();
     strict.sort();
     let note = match strict.as_slice() {
         [] => "no interface drops packets whose way back is by another one".to_owned(),

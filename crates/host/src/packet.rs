@@ -52,9 +52,12 @@ impl IpPacket {
             TransportSlice::Icmpv6(icmp) => matches!(icmp.type_u8(), 128 | 129),
             _ => true,
         };
+        if !is_answered {
+            return None;
+        }
         let mut message = Vec::new();
         encode_icmp_error(destination, source, IcmpError::TooBig(mtu), &self.bytes, &mut message);
-        is_answered.then_some(message)
+        Some(message)
     }
 }
 

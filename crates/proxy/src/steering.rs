@@ -13,7 +13,7 @@ use nix::sys::socket::SockaddrStorage;
 use crate::goodput::By;
 use crate::marks::{MASK, Marks};
 use crate::settings::{BadLeg, ClientAddress, Fail, Listener, Settings};
-use reknit_host::service::{Plan, Step, setting};
+use reknit_host::service::{Plan, Step, interfaces, setting};
 
 /// The TUN device.
 pub const DEVICE: &str = "reknit-proxy";
@@ -66,13 +66,9 @@ fn is_local(ip: IpAddr) -> bool {
 }
 
 fn closed_interfaces() -> Vec<String> {
-    let entries = std::fs::read_dir("/proc/sys/net/ipv4/conf").into_iter().flatten().flatten();
-    let names = entries.filter_map(|entry| entry.file_name().into_string().ok());
-    let is_closed = |name: &String| {
-        let is_interface = !["all", "default", "lo", DEVICE].contains(&name.as_str());
-        is_interface && setting(&format!("net.ipv4.conf.{name}.forwarding")).as_deref() == Some("0")
-    };
-    names.filter(is_closed).collect()
+    let is_closed =
+        |name: &String| name != DEVICE && setting(&format!("net.ipv4.conf.{name}.forwarding")).as_deref() == Some("0");
+    interfaces().filter(is_closed).collect()
 }
 
 /// What is done for these settings once the device exists.

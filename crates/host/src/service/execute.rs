@@ -51,6 +51,13 @@ fn file_of(key: &str) -> String {
     }
 }
 
+/// The interfaces of this network namespace that have settings of IPv4, except loopback.
+pub fn interfaces() -> impl Iterator<Item = String> {
+    let entries = fs::read_dir("/proc/sys/net/ipv4/conf").into_iter().flatten().flatten();
+    let names = entries.filter_map(|entry| entry.file_name().into_string().ok());
+    names.filter(|name| !["all", "default", "lo"].contains(&name.as_str()))
+}
+
 /// The value of a setting.
 pub fn setting(key: &str) -> Option<String> {
     fs::read_to_string(file_of(key)).ok().map(|value| value.trim().to_owned())

@@ -8,7 +8,7 @@ mod log;
 mod metrics;
 mod plan;
 
-pub use execute::{Step, setting};
+pub use execute::{Step, interfaces, setting};
 pub use lock::Lock;
 pub use log::{Format, Line, set_format};
 pub use metrics::{Sample, fetch, samples, serve};
