@@ -154,8 +154,14 @@ impl Stack {
             {
                 return;
             }
-        } else if opens && self.forwards() {
-            return self.on_request(now, flow, arrived, above);
+        } else if self.forwards() {
+            if opens {
+                return self.on_request(now, flow, arrived, above);
+            }
+            let may_answer = segment.flags.has(Flags::ACK) && !segment.flags.has(Flags::SYN);
+            if may_answer && self.on_request_by_cookie(now, flow, arrived) {
+                return;
+            }
         }
         self.refuse(now, flow, segment);
     }
