@@ -26,6 +26,8 @@ const THRESHOLDS: &[(&str, Segments, Segments, &str)] = &[
     ("paxson-rcv", Segments(2), Segments(2), "Paxson pairs a threshold of 2 with a wait of 20 ms"),
     ("ncr-careful", Segments(3), UNBOUNDED, "RFC 4653: two thirds of FlightSize, however large that is"),
     ("ncr-aggressive", Segments(3), UNBOUNDED, "RFC 4653: half of FlightSize, however large that is"),
+    ("ancr-careful", Segments(3), UNBOUNDED, "at most that of `ncr-careful`"),
+    ("ancr-aggressive", Segments(3), UNBOUNDED, "at most that of `ncr-aggressive`"),
     ("linux", Segments(3), Segments(300), "the kernel's tcp_max_reordering"),
     ("bbr1", Segments(3), Segments(300), "detects losses as Linux does"),
     ("bbr", Segments(3), Segments(300), "detects losses as Linux does"),
@@ -48,8 +50,9 @@ const OTHER_UNDOS: &[Exempt] = &[
 ];
 
 /// Variants whose window also grows on the ACK that undoes a reduction.
-const GROWING_UNDOS: &[Exempt] =
-    &[("linux", "in slow start by as much as is acknowledged, otherwise by less than a segment")];
+const GROWING_UNDOS: &[Exempt] = &[
+    ("linux", "in slow start by as much as is acknowledged, otherwise by less than a segment"),
+];
 
 /// Variants whose undo does not set the window.
 const NO_UNDOS: &[Exempt] = &[

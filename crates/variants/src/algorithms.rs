@@ -28,7 +28,7 @@ use crate::reknit::detector;
 use crate::requirement::Requirement;
 use crate::slot::Slot;
 use crate::threshold::rr::{self, dup_thresh, enhanced_sampling, rtt_histogram};
-use crate::threshold::{blanton_allman, leung_ma, lpc_sender, ncr, rn};
+use crate::threshold::{ancr, blanton_allman, leung_ma, lpc_sender, ncr, rn};
 use crate::time::{dcr, pr, pr_envelope, rack};
 use crate::undo::{door, dsack_det, dsack_repeat, eifel, frto, retransmitted, rto_adaptk};
 use crate::wait::{paxson_snd, time_delayed};
@@ -203,6 +203,8 @@ composition! {
             Paths(lpc_sender::PathsConfig),
             /// A threshold of a fraction of the outstanding data, and new data until it is reached (TCP-NCR).
             Ncr(ncr::NcrConfig),
+            /// The largest relative extent of reordering so far, at most the threshold of TCP-NCR (TCP-aNCR).
+            Ancr(ancr::AncrConfig),
             /// The threshold is larger while duplicate ACKs report reordering (RN-TCP).
             Notified(rn::NotifiedConfig),
             /// The duplicate threshold of RR-TCP.
@@ -334,6 +336,8 @@ composition! {
             Pairs(limited_transmit::PairsConfig),
             /// A threshold of a fraction of the outstanding data, and new data until it is reached (TCP-NCR).
             Ncr(ncr::NcrConfig),
+            /// New data for each SACKed segment, or for every second one, within cwnd (TCP-aNCR).
+            Ancr(ancr::AncrTransmitConfig),
             /// Sends while less is outstanding than cwnd allows, in every state (TCP-PR).
             Outstanding(pr::OutstandingTransmitConfig),
             /// When Linux sends new data outside recovery.

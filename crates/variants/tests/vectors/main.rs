@@ -1,6 +1,7 @@
 //! Worked examples of the algorithms, one file for each. They are one program, because linking takes longer than
 //! running.
 
+mod ancr;
 mod bbr;
 mod bbr1;
 mod blanton_allman;
