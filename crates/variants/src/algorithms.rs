@@ -18,6 +18,7 @@ use crate::base::{
 use crate::bbr::{v1, v3};
 use crate::limit::oracle;
 use crate::linux::cubic::LinuxCubicConfig;
+use crate::linux::fack::LinuxFackConfig;
 use crate::linux::frto::LinuxFrtoConfig;
 use crate::linux::prr::LinuxPrrConfig;
 use crate::linux::rack::LinuxRackConfig;
@@ -185,6 +186,8 @@ composition! {
             Rack(rack::RackConfig),
             /// Loss detection as implemented in Linux.
             LinuxRack(LinuxRackConfig),
+            /// Loss detection as in Linux before RACK: FACK, early retransmit.
+            LinuxFack(LinuxFackConfig),
             /// A segment is retransmitted when it is missing for longer than late segments usually are (reknit).
             LearnedLateness(detector::LearnedLatenessConfig),
             /// The simulator reports each loss.

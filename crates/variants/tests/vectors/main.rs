@@ -13,6 +13,7 @@ mod eifel;
 mod frto;
 mod leung_ma;
 mod linux;
+mod linux_before_rack;
 mod lpc_receiver;
 mod lpc_sender;
 mod ncr;
