@@ -24,7 +24,7 @@ use crate::linux::prr::LinuxPrrConfig;
 use crate::linux::rack::LinuxRackConfig;
 use crate::linux::undo::{LinuxUndoConfig, LinuxUndoResponseConfig};
 use crate::linux::{acks, receive_buffer, reduction, reordering, rto, send_buffer, transmit};
-use crate::receiver::{lpc_receiver, paxson_rcv, yang};
+use crate::receiver::{juggler, lpc_receiver, paxson_rcv, yang};
 use crate::reknit::detector;
 use crate::requirement::Requirement;
 use crate::slot::Slot;
@@ -393,6 +393,8 @@ composition! {
             DelayedDuplicates(lpc_receiver::DelayedDuplicatesConfig),
             /// A fixed wait before the second duplicate ACK, at the receiver.
             HeldDuplicates(paxson_rcv::HeldDuplicatesConfig),
+            /// Segments above a gap are held below TCP (JUGGLER).
+            Juggler(juggler::JugglerConfig),
             /// Withheld duplicate ACKs.
             Yang(yang::YangConfig),
         } = delayed_ack::DelayedConfig::default().into();
