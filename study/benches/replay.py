@@ -132,6 +132,7 @@ four senders ({senders}), {args.draws} draws each, also where `reknit replay` re
 best sender is *named* if the replay's best is live within 5 % of the best. *Reproduced*: `reknit replay` says that the
 replay reproduces the capture, and knows the rate of the bottleneck. *Sender*: of these, it took the model of the kernel
 that was captured so many times.
+{ceiling(live, {one["path"] for one in replays})}
 
 | captured | at | captures | tau | named | reproduced | tau of these | named of these | sender |
 |---|---|---|---|---|---|---|---|---|""")
@@ -144,6 +145,21 @@ that was captured so many times.
         for at in PLACES:
             print(f"\n## Captured: `{sender}`, at the {at}\n\nGoodput in Mbit/s:\n")
             ranking([one for one in replays if (one["captured"], one["at"]) == (sender, at)], live)
+
+
+def ceiling(live: dict, paths: set[str]) -> str:
+    """Return how well the live transfers with one seed predict those with another, as sentences; nothing without another."""
+    taus = []
+    for path in paths:
+        seeds = [live[path][sender][:2] for sender in SENDERS]
+        if all(len(two) == 2 for two in seeds):
+            taus.append(tau([two[0] for two in seeds], [two[1] for two in seeds]))
+    if not taus:
+        return ""
+    return f"""
+The live transfers vary, too: between the rankings of the first two seeds, tau is {statistics.mean(taus):.2f}. A replay of
+one transfer hardly predicts the others better than that transfer itself.
+"""
 
 
 def judged(one: dict, live: dict) -> tuple[list[float], list[float], float, bool]:

@@ -9,7 +9,7 @@ use reknit_sim::{PathSource, Plan};
 use reknit_trace::{
     Analysis, Analyzer, Change, DirectionReport, Frames, MeasuredPath, Options, Remedy, Replayed, Transit,
 };
-use reknit_units::Duration;
+use reknit_units::{Duration, Rate};
 use toml::Table;
 
 use crate::reproduction::TO_ADVISE;
@@ -22,6 +22,8 @@ const LONGEST: Duration = Duration::from_secs(10);
 /// Packets that all simulations together may send, so that they take about a second, and the simulations.
 const BUDGET: f64 = 1.2e6;
 const RUNS: f64 = 20.0;
+/// A rate that is only a lower limit may be so many times as high.
+const ROOM: f64 = 4.0;
 /// Draws of the measured delays and losses.
 const DRAWS: u32 = 3;
 /// Few senders count duplicate ACKs today, so such a model must be closer than the others by this much.
@@ -58,6 +60,7 @@ impl Sender {
             (Sender::Counting, Sender::Cubic) => Some(Change::Rack),
             (Sender::Bbr | Sender::Reno, Sender::Cubic) => Some(Change::Cubic),
             (Sender::Cubic | Sender::Reno | Sender::Counting, Sender::Bbr) => Some(Change::Bbr),
+            (Sender::Cubic | Sender::Bbr, Sender::Reno) => Some(Change::Reno),
             _ => None,
         }
     }
@@ -93,15 +96,24 @@ fn transits(direction: &DirectionReport, capture: &Path, options: &Options) -> R
     Ok(analyzer.finish_with_transits(&mut |_| {}).1.of(direction).to_vec())
 }
 
-/// None if the path cannot be measured, or no model of the sender reproduces the capture.
+/// None if the path cannot be measured, or no model of the sender reproduces the capture. If the rate of the bottleneck may be
+/// higher than the capture shows, a path with a higher rate comes first: if the sender is as slow there, the rate does not limit
+/// it, and another sender may be faster.
 fn replay(direction: &DirectionReport, transits: &[Transit]) -> Option<Replayed> {
     let path = MeasuredPath::new(direction, transits, None).ok()?;
+    let faster = path.rate_is_least.then(|| Rate::from_bits_per_second((path.rate_mbit_s * 1e6 * ROOM) as u64));
+    let mut faster = faster.and_then(|rate| MeasuredPath::new(direction, transits, Some(rate)).ok());
+    faster.iter_mut().for_each(|path| path.rate_is_least = true);
+    faster.into_iter().chain([path]).find_map(|path| replay_on(&path, direction))
+}
+
+fn replay_on(path: &MeasuredPath, direction: &DirectionReport) -> Option<Replayed> {
     let packets_per_s = path.rate_mbit_s * 1e6 / 8.0 / (direction.segment() + 52) as f64;
     let affordable = Duration::from_secs_f64(BUDGET / RUNS / packets_per_s.max(1.0));
     let duration = path.duration.min(LONGEST).min(affordable);
     let captured = path.goodput_mbit_s(duration);
     let senders = Sender::ALL.map(Sender::variant);
-    let rows = run(&path, duration, &senders, None).ok()?;
+    let rows = run(path, duration, &senders, None).ok()?;
     let unlikely = |sender| if sender == Sender::Counting { UNLIKELY } else { 0.0 };
     let distance = |(sender, row): &(Sender, &Row)| distance(direction, captured, row) + unlikely(*sender);
     let candidates = Sender::ALL.into_iter().zip(&rows);
@@ -125,7 +137,7 @@ fn replay(direction: &DirectionReport, transits: &[Transit]) -> Option<Replayed>
     let degree = direction.reordering.extent_p99.unwrap_or(0) * 3 / 2;
     if degree > USUAL_REORDERING && sender != Sender::Counting {
         let degree = degree.min(MAX_REORDERING);
-        try_on(&path, Change::MaxReordering(degree), PATIENT, Some(patient(sender, degree)));
+        try_on(path, Change::MaxReordering(degree), PATIENT, Some(patient(sender, degree)));
     }
     Some(Replayed {
         sender: sender.variant().to_owned(),

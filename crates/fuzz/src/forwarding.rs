@@ -141,7 +141,7 @@ impl Host {
         self.deliver(Endpoints { source, destination }, &segment);
     }
 
-    /// The program takes, refuses or ignores a request.
+    /// The program takes, refuses or ignores a request, or answers it with a cookie.
     fn decide(&mut self, how: usize) {
         self.requests.extend(std::iter::from_fn(|| self.stack.next_request()));
         let Some(request) = self.requests.pop() else { return };
@@ -151,6 +151,7 @@ impl Host {
             0 => self.stack.refuse_request(request.id),
             1 => self.stack.ignore_request(request.id),
             2..6 => self.stack.refuse_request_by_icmp(self.now, request.id, errors[how - 2]),
+            6 => drop(self.stack.answer_request_with_cookie(self.now, request.id, &SocketOptions::default())),
             _ => {
                 let variant = live()[(how * 7) % live().len()];
                 let options = SocketOptions::of(std::sync::Arc::new((variant.compose)()));

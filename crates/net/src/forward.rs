@@ -84,7 +84,7 @@ impl TcpRequest {
         self.request.local
     }
 
-    /// The segment size and options in its SYN.
+    /// The segment size and options in its SYN, and whether it has answered a cookie.
     pub fn request(&self) -> &Request {
         &self.request
     }
@@ -109,11 +109,24 @@ impl TcpRequest {
         TcpStream::established(self.shared.clone(), accepted).await
     }
 
+    /// Answers with a SYN cookie (RFC 4987 §3.6), and forgets the request. If the peer's address is not forged, it makes another
+    /// one, whose [`Request::answers_cookie`] is true. For programs that do work before they accept, such as connecting to a
+    /// server, when more requests than usual wait for it. `options` must be those with which the other one is accepted.
+    ///
+    /// # Errors
+    /// If the peer has given up, or an option is not valid.
+    pub fn answer_with_cookie(mut self, options: &SocketOptions) -> io::Result<()> {
+        let id = self.request.id;
+        self.shared.with(|state, now| state.stack.answer_request_with_cookie(now, id, options)).map_err(to_io)?;
+        self.is_decided = true;
+        Ok(())
+    }
+
     /// Refuses: the peer gets a RST.
     pub fn refuse(self) {}
 
     /// Refuses with an ICMP message: the peer learns that the destination cannot be reached, and why. Programs see "no route to
-    /// host" or "network is unreachable". At most [`Options::icmp_per_second`](reknit_stack::Options) such messages are sent.
+    /// host" or "network is unreachable". If it has answered a cookie, it gets a RST. At most [`Options::icmp_per_second`](reknit_stack::Options) such messages are sent.
     pub fn refuse_by_icmp(mut self, error: IcmpError) {
         self.is_decided = true;
         self.shared.with(|state, now| state.stack.refuse_request_by_icmp(now, self.request.id, error));

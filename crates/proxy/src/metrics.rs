@@ -15,6 +15,8 @@ pub(crate) struct Counters {
     pub(crate) open: AtomicU64,
     /// Established with both sides.
     pub(crate) opened: AtomicU64,
+    /// SYNs that were answered with a cookie.
+    pub(crate) cookies: AtomicU64,
     /// Answered by a RST because the server refused.
     pub(crate) refused: AtomicU64,
     /// Answered by ICMP because the server cannot be reached.
@@ -46,9 +48,12 @@ pub(crate) struct Labelled<'a> {
 /// A metric: its name, its kind, what it means, and where it is.
 type Metric = (&'static str, &'static str, &'static str, fn(&Counters) -> &AtomicU64);
 
-const METRICS: [Metric; 8] = [
+const METRICS: [Metric; 9] = [
     ("connections", "gauge", "Open connections.", |c| &c.open),
     ("connections_opened_total", "counter", "Connections that were established with both sides.", |c| &c.opened),
+    ("cookies_total", "counter", "SYNs answered with a cookie, because many connections were being opened.", |c| {
+        &c.cookies
+    }),
     ("connections_refused_total", "counter", "Connections that the server refused.", |c| &c.refused),
     ("connections_unreachable_total", "counter", "Connections to servers that cannot be reached.", |c| &c.unreachable),
     ("connections_unanswered_total", "counter", "Connections that the server did not answer.", |c| &c.unanswered),

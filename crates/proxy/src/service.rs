@@ -10,6 +10,7 @@ use std::time::Duration;
 use reknit_host::RealTime;
 use reknit_net::{Composition, Device, IcmpError, KeepAlive, Network, SocketOptions, TcpForwarder, TcpRequest};
 use tokio::signal::unix::{Signal, SignalKind, signal};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use crate::leftovers::Lock;
 use crate::marks::Marks;
@@ -21,8 +22,11 @@ use crate::steering::{self, DEVICE, Machine, PortClasses};
 use crate::{dial, http};
 use reknit_host::service::{Line, Plan, Step, clock};
 
-/// The most requests that wait for a server at the same time. Clients beyond them repeat their SYN.
+/// The most requests that wait to be looked at. Clients beyond them repeat their SYN.
 const MAX_REQUESTS: usize = 4096;
+/// The most connections that are being opened at the same time by clients whose address may be forged: for each of them, there is
+/// one to the server. Further SYNs are answered with a cookie first.
+const MAX_UNPROVEN: usize = 256;
 /// How long a server may take to accept.
 const CONNECT_LIMIT: Duration = Duration::from_secs(30);
 /// The kernel's address on the device, and the network's. Nothing is sent from them.
@@ -44,7 +48,9 @@ struct Entry {
 struct Shared {
     network: Network,
     marks: Marks,
-    near: Arc<Composition>,
+    /// The options of sockets on the leg that does not reorder.
+    near: SocketOptions,
+    unproven: Arc<Semaphore>,
     observer: Observer,
     current: Mutex<Current>,
 }
@@ -102,7 +108,8 @@ async fn serve(
     let shared = Arc::new(Shared {
         network: network.clone(),
         marks,
-        near: composition(NEAR_VARIANT),
+        near: options(composition(NEAR_VARIANT)),
+        unproven: Arc::new(Semaphore::new(MAX_UNPROVEN)),
         observer: Observer::start(&settings),
         current: Mutex::new(Current { entries: entries(&settings, &[]), settings }),
     });
@@ -248,27 +255,42 @@ impl Shared {
             return request.ignore(); // of a listener that a reload has removed
         };
         let (shared, entry) = (self.clone(), current.entries[i].clone());
+        let permit = self.unproven.clone().try_acquire_owned().ok();
+        if permit.is_none() && !request.request().answers_cookie {
+            Counters::add(&entry.counters.cookies, 1);
+            let _ = request.answer_with_cookie(self.towards_client(&entry)); // if the client has given up, it needs no answer
+            return;
+        }
         tokio::spawn(async move {
             let open = Open::new(&entry.counters);
-            shared.connect(&entry, request).await;
+            shared.connect(&entry, request, permit).await;
             drop(open);
         });
     }
 
-    /// Connects to the server, and only then answers the client.
-    async fn connect(&self, entry: &Entry, request: TcpRequest) {
+    /// The options of the sockets of a listener's clients.
+    fn towards_client<'a>(&'a self, entry: &'a Entry) -> &'a SocketOptions {
+        match entry.listener.bad_leg {
+            BadLeg::Clients => &entry.options,
+            BadLeg::Servers => &self.near,
+        }
+    }
+
+    /// Connects to the server, and only then answers the client, unless with a cookie. `permit` is released once the client has
+    /// completed the handshake.
+    async fn connect(&self, entry: &Entry, request: TcpRequest, permit: Option<OwnedSemaphorePermit>) {
         let (client, asked) = (request.peer_addr(), request.local_addr());
         let server = entry.listener.to.unwrap_or(asked);
         match entry.listener.bad_leg {
             BadLeg::Clients => {
                 let dialled = dial::by_kernel(&entry.listener, client, server, self.marks.out(), self.classes());
                 let Some(upstream) = answered(entry, request, server, dialled).await else { return };
-                self.carry(entry, upstream, &entry.options, server, asked).await;
+                self.carry(entry, upstream, permit, server, asked).await;
             }
             BadLeg::Servers => {
                 let dialled = dial::by_network(&self.network, client, server, &entry.options);
                 let Some(upstream) = answered(entry, request, server, dialled).await else { return };
-                self.carry(entry, upstream, &options(self.near.clone()), server, asked).await;
+                self.carry(entry, upstream, permit, server, asked).await;
             }
         }
     }
@@ -278,18 +300,19 @@ impl Shared {
         &self,
         entry: &Entry,
         (request, upstream): (TcpRequest, S),
-        options: &SocketOptions,
+        permit: Option<OwnedSemaphorePermit>,
         server: SocketAddr,
         asked: SocketAddr,
     ) {
         let (client, began) = (request.peer_addr(), clock::now());
-        let downstream = match request.accept_with(options).await {
+        let downstream = match request.accept_with(self.towards_client(entry)).await {
             Ok(downstream) => downstream,
             Err(error) => {
                 upstream.reset_on_drop();
                 return failed(entry, client, server, &error);
             }
         };
+        drop(permit);
         Counters::add(&entry.counters.opened, 1);
         let mut relayed = Relayed::default();
         let mut ended = Ok(());

@@ -26,7 +26,10 @@ const THRESHOLDS: &[(&str, Segments, Segments, &str)] = &[
     ("paxson-rcv", Segments(2), Segments(2), "Paxson pairs a threshold of 2 with a wait of 20 ms"),
     ("ncr-careful", Segments(3), UNBOUNDED, "RFC 4653: two thirds of FlightSize, however large that is"),
     ("ncr-aggressive", Segments(3), UNBOUNDED, "RFC 4653: half of FlightSize, however large that is"),
+    ("ancr-careful", Segments(3), UNBOUNDED, "at most that of `ncr-careful`"),
+    ("ancr-aggressive", Segments(3), UNBOUNDED, "at most that of `ncr-aggressive`"),
     ("linux", Segments(3), Segments(300), "the kernel's tcp_max_reordering"),
+    ("linux-3.18", Segments(3), Segments(127), "the kernel's TCP_MAX_REORDERING"),
     ("bbr1", Segments(3), Segments(300), "detects losses as Linux does"),
     ("bbr", Segments(3), Segments(300), "detects losses as Linux does"),
     ("ba-inc", Segments(3), UNBOUNDED, "Blanton and Allman only limit it to 0.9 cwnd"),
@@ -48,8 +51,10 @@ const OTHER_UNDOS: &[Exempt] = &[
 ];
 
 /// Variants whose window also grows on the ACK that undoes a reduction.
-const GROWING_UNDOS: &[Exempt] =
-    &[("linux", "in slow start by as much as is acknowledged, otherwise by less than a segment")];
+const GROWING_UNDOS: &[Exempt] = &[
+    ("linux", "in slow start by as much as is acknowledged, otherwise by less than a segment"),
+    ("linux-3.18", "as `linux`"),
+];
 
 /// Variants whose undo does not set the window.
 const NO_UNDOS: &[Exempt] = &[
@@ -61,6 +66,7 @@ const NO_UNDOS: &[Exempt] = &[
 /// Variants whose timers expire at multiples of a tick, so that it matters when the clock begins.
 const TICKS: &[Exempt] = &[
     ("linux", "has the ticks of the kernel's timers"),
+    ("linux-3.18", "has the ticks of the kernel's timers"),
     ("bbr1", "has the timers and the ACKs of `linux`"),
     ("bbr", "has the timers and the ACKs of `linux`"),
 ];
@@ -71,6 +77,7 @@ const OTHER_TRAFFIC: &[Exempt] = &[
     ("bbr1", "paces, and sets its window by a model of the path"),
     ("bbr", "paces, and sets its window by a model of the path"),
     ("linux", "has quick ACKs, tail loss probes, CUBIC with HyStart, and no limit on a burst"),
+    ("linux-3.18", "as `linux`"),
     ("pr", "has its own window that grows by segments, and no retransmission timeout"),
     ("reknit", "grows by CUBIC with HyStart, and sends segments in pairs"),
     ("reknit-reno", "sends segments in pairs"),

@@ -51,7 +51,7 @@ pub struct Counters {
     pub reassembly_timeouts: u64,
     /// Data that the peer never acknowledged on connections that the application had closed.
     pub undelivered: Undelivered,
-    /// Connections that were reset because there was no memory: they were closed or made no progress, and held more than others.
+    /// Connections that were reset because there was little memory: they were closed, or had waited longest for their peers.
     pub memory_resets: u64,
     /// Closed connections that were reset because their peer had acknowledged nothing for [`crate::Options::orphan_timeout`].
     pub orphan_timeouts: u64,

@@ -100,6 +100,7 @@ mod table;
 mod time_wait;
 mod udp;
 mod undelivered;
+mod waiters;
 mod wheel;
 mod window;
 

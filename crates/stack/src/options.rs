@@ -40,13 +40,14 @@ pub struct Options {
     /// The most sockets: connections, half-open ones and those in TIME-WAIT. Beyond it, those in TIME-WAIT, and closed ones that
     /// wait in FIN-WAIT-2, give way; without any, a SYN is ignored, and opening fails.
     pub max_sockets: usize,
-    /// The most sockets that were closed and still send. A further one is reset when it is closed.
+    /// The most sockets that were closed and still send. For a further one, the one that has waited longest for its peer is reset.
     pub max_orphans: usize,
     /// How long a closed socket goes on while its peer answers, but acknowledges nothing new: its window is closed, for instance.
     pub orphan_timeout: Duration,
     /// The most memory for the buffers of all connections together, and for the records of what they have in flight. When three
-    /// quarters are in use, no connection gets more than its share; when all is, no more than 2 KiB in each direction, closed
-    /// sockets that hold more are reset, and so are those that hold more and make no progress for 10 s (RFC 6429 §4).
+    /// quarters are in use, no connection gets more than its share, and for those that begin to use memory, others end that have
+    /// waited long for their peers. When all is in use, none gets more than 2 KiB in each direction, and sockets that hold more
+    /// are reset when they are closed, or have waited for 10 s (RFC 6429 §4).
     pub max_memory: Bytes,
     /// Retry with smaller segments when full-sized ones are lost again and again and smaller ones may pass: the path may
     /// drop ICMP (RFC 4821, RFC 8899 §4.3). Larger ones are tried again later.

@@ -9,6 +9,8 @@
 //! `black_box` gets references. A value would be copied on the stack, and a load of another size than the store waits for the
 //! line to arrive from memory, which keeps the processor from requesting the next ones.
 
+mod room;
+
 use std::hint::black_box;
 
 use reknit_tcp::segment::Flags;
@@ -30,7 +32,7 @@ use crate::socket::Socket;
 use crate::socket_id::SocketId;
 use crate::spare::Evictable;
 use crate::table::{Slot, Table};
-use crate::time_wait::Waiting;
+use crate::waiters::Waiters;
 use crate::wheel::Wheel;
 
 /// The most connections that are prefetched at once. Their state fits in the cache of one core.
@@ -47,10 +49,13 @@ pub(crate) struct Sockets {
     /// Lent to the socket that is busy now.
     buffers: Buffers,
     spare: Evictable,
-    /// The number of sockets without an owner, except for those in TIME-WAIT.
+    /// The number of sockets without an owner, except for those in FIN-WAIT-2 and TIME-WAIT.
     orphans: usize,
     orphan_timeout: Duration,
+    waiting_orphans: Waiters,
     memory: Memory,
+    /// Those that hold some of it.
+    holders: Waiters,
     /// The device cuts packets into segments (TSO): see [`crate::Options::offload`].
     offload: bool,
     /// Segments that arrive wait for the turn of their socket: see [`crate::Stack::delay_arrivals`].
@@ -82,7 +87,9 @@ impl Sockets {
             spare: Evictable::default(),
             orphans: 0,
             orphan_timeout: options.orphan_timeout,
+            waiting_orphans: Waiters::default(),
             memory: Memory::new(options.max_memory),
+            holders: Waiters::default(),
             offload: options.offload,
             delays_arrivals: false,
         }
@@ -336,7 +343,7 @@ impl Sockets {
     /// The socket has nothing more to do now: notifies its application, returns buffers, and sets its timer. The last step of
     /// `Stack::settle`.
     #[inline]
-    pub(crate) fn rest(&mut self, now: Instant, index: u32, events: &mut Events) {
+    pub(crate) fn rest(&mut self, now: Instant, index: u32, events: &mut Events, counters: &mut Counters) {
         let id = self.table.id(index);
         let Some(socket) = self.table.live(index) else { return };
         if socket.notify(now, id, events) && socket.join_queue() {
@@ -344,22 +351,12 @@ impl Sockets {
         }
         let deadline = socket.rest(now, self.orphan_timeout, &mut self.buffers);
         let (before, after) = socket.charge();
+        let is_new = socket.becomes_holder();
         self.memory.update(before, after);
         self.wheel.set(index, deadline);
-    }
-
-    /// The application no longer needs the socket. If there are `most` such sockets already, or no memory is left, it is reset, as
-    /// Linux does (`tcp_max_orphans`, `tcp_mem`).
-    pub(crate) fn close(&mut self, now: Instant, id: SocketId, most: usize, counters: &mut Counters) {
-        let Some(socket) = self.table.get_mut(id).filter(|socket| !socket.is_orphan()) else { return };
-        socket.close(now);
-        if self.orphans >= most {
-            socket.abort(now);
-        } else if self.memory.is_full() && socket.may_give_way(now) {
-            counters.memory_resets += u64::from(socket.abort(now));
+        if is_new {
+            self.note_holder(now, id, counters);
         }
-        self.orphans += 1;
-        self.wake(id.place());
     }
 
     /// The listener of an established connection is gone: it is reset.
@@ -385,40 +382,7 @@ impl Sockets {
         self.table.remove(index);
     }
 
-    /// Keeps only what TIME-WAIT needs.
-    pub(crate) fn enter_time_wait(&mut self, index: u32) {
-        let Slot::Live(socket) = self.table.slot(index) else { return };
-        let Some(state) = socket.time_wait() else { return };
-        let waiting = Waiting::new(*socket.flow(), socket.hop_limit(), state);
-        self.orphans -= usize::from(socket.is_orphan());
-        self.memory.update(socket.charge().0, 0);
-        self.wheel.clear(index);
-        self.table.wait(index, waiting);
-        self.wheel.set(index, state.expires);
-        self.note_spare(index);
-    }
-
-    /// The socket is no longer needed: it may be removed to make room for another.
-    pub(crate) fn note_spare(&mut self, index: u32) {
-        let Sockets { table, spare, .. } = self;
-        spare.add(table.id(index), table.len(), |id| table.is_evictable(id));
-    }
-
-    /// True if there is a socket that may be removed.
-    pub(crate) fn has_spare(&mut self) -> bool {
-        let table = &self.table;
-        self.spare.first(|id| table.is_evictable(id)).is_some()
-    }
-
-    /// Removes the socket that has not been needed for the longest time. False if all are in use.
-    pub(crate) fn evict_one(&mut self) -> bool {
-        let table = &self.table;
-        let Some(id) = self.spare.first(|id| table.is_evictable(id)) else { return false };
-        self.remove(id.place());
-        true
-    }
-
-    /// The timer of a connection in TIME-WAIT is due: it ends, unless its time was extended.
+    /// The timer of a connection in FIN-WAIT-2 or TIME-WAIT is due: it ends, unless its time was extended.
     pub(crate) fn on_time_wait_timer(&mut self, now: Instant, index: u32) {
         let Slot::TimeWait(waiting) = self.table.slot(index) else { return };
         let expires = waiting.state().expires;

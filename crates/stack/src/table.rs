@@ -11,6 +11,7 @@ use crate::time_wait::Waiting;
 pub(crate) enum Slot {
     Vacant,
     Live(Box<Socket>),
+    /// It is in TIME-WAIT, or in FIN-WAIT-2, and no application uses it any more.
     TimeWait(Box<Waiting>),
 }
 
@@ -58,7 +59,11 @@ impl Table {
 
     /// True if all are in TIME-WAIT. Visits all.
     pub(crate) fn is_idle(&self) -> bool {
-        !self.entries.iter().any(|entry| matches!(entry.slot, Slot::Live(_)))
+        self.entries.iter().all(|entry| match &entry.slot {
+            Slot::Vacant => true,
+            Slot::Live(_) => false,
+            Slot::TimeWait(waiting) => !waiting.expects_fin(),
+        })
     }
 
     pub(crate) fn hash(&self, flow: &FourTuple) -> u64 {
@@ -115,7 +120,7 @@ impl Table {
         self.vacant.push(index);
     }
 
-    /// Replaces a closed connection by the state that TIME-WAIT keeps. Its id becomes invalid.
+    /// Replaces a closed connection by the state that FIN-WAIT-2 and TIME-WAIT keep. Its id becomes invalid.
     pub(crate) fn wait(&mut self, index: u32, waiting: Waiting) {
         let entry = &mut self.entries[index as usize];
         entry.slot = Slot::TimeWait(Box::new(waiting));
@@ -157,11 +162,7 @@ impl Table {
     /// True if the socket is no longer needed: it is in TIME-WAIT, or in FIN-WAIT-2 and its application has closed it.
     pub(crate) fn is_evictable(&self, id: SocketId) -> bool {
         let entry = self.entries.get(id.index()).filter(|entry| entry.generation == id.generation());
-        match entry.map(|entry| &entry.slot) {
-            Some(Slot::TimeWait(_)) => true,
-            Some(Slot::Live(socket)) => socket.is_evictable(),
-            Some(Slot::Vacant) | None => false,
-        }
+        entry.is_some_and(|entry| matches!(entry.slot, Slot::TimeWait(_)))
     }
 
     pub(crate) fn get(&self, id: SocketId) -> Option<&Socket> {

@@ -64,7 +64,7 @@ pub struct SendState {
     pub dup_thresh: Segments,
     /// Bytes in flight that limited transmit has sent in this episode.
     pub limited_transmit: Bytes,
-    /// FlightSize at the beginning of the current or last disorder.
+    /// FlightSize at the beginning of the current or last disorder; limited transmit may replace it by a later value.
     pub flight_before_disorder: Bytes,
     /// Until this time a postponement delays the fast retransmit, so verdicts of the detector would have no effect.
     pub postponed_until: Instant,

@@ -18,17 +18,18 @@ use crate::base::{
 use crate::bbr::{v1, v3};
 use crate::limit::oracle;
 use crate::linux::cubic::LinuxCubicConfig;
+use crate::linux::fack::LinuxFackConfig;
 use crate::linux::frto::LinuxFrtoConfig;
 use crate::linux::prr::LinuxPrrConfig;
 use crate::linux::rack::LinuxRackConfig;
 use crate::linux::undo::{LinuxUndoConfig, LinuxUndoResponseConfig};
 use crate::linux::{acks, receive_buffer, reduction, reordering, rto, send_buffer, transmit};
-use crate::receiver::{lpc_receiver, paxson_rcv, yang};
+use crate::receiver::{juggler, lpc_receiver, paxson_rcv, yang};
 use crate::reknit::detector;
 use crate::requirement::Requirement;
 use crate::slot::Slot;
 use crate::threshold::rr::{self, dup_thresh, enhanced_sampling, rtt_histogram};
-use crate::threshold::{blanton_allman, leung_ma, lpc_sender, ncr, rn};
+use crate::threshold::{ancr, blanton_allman, leung_ma, lpc_sender, ncr, rn};
 use crate::time::{dcr, pr, pr_envelope, rack};
 use crate::undo::{door, dsack_det, dsack_repeat, eifel, frto, retransmitted, rto_adaptk};
 use crate::wait::{paxson_snd, time_delayed};
@@ -185,6 +186,8 @@ composition! {
             Rack(rack::RackConfig),
             /// Loss detection as implemented in Linux.
             LinuxRack(LinuxRackConfig),
+            /// Loss detection as in Linux before RACK: FACK, early retransmit.
+            LinuxFack(LinuxFackConfig),
             /// A segment is retransmitted when it is missing for longer than late segments usually are (reknit).
             LearnedLateness(detector::LearnedLatenessConfig),
             /// The simulator reports each loss.
@@ -203,6 +206,8 @@ composition! {
             Paths(lpc_sender::PathsConfig),
             /// A threshold of a fraction of the outstanding data, and new data until it is reached (TCP-NCR).
             Ncr(ncr::NcrConfig),
+            /// The largest relative extent of reordering so far, at most the threshold of TCP-NCR (TCP-aNCR).
+            Ancr(ancr::AncrConfig),
             /// The threshold is larger while duplicate ACKs report reordering (RN-TCP).
             Notified(rn::NotifiedConfig),
             /// The duplicate threshold of RR-TCP.
@@ -334,6 +339,8 @@ composition! {
             Pairs(limited_transmit::PairsConfig),
             /// A threshold of a fraction of the outstanding data, and new data until it is reached (TCP-NCR).
             Ncr(ncr::NcrConfig),
+            /// New data for each SACKed segment, or for every second one, within cwnd (TCP-aNCR).
+            Ancr(ancr::AncrTransmitConfig),
             /// Sends while less is outstanding than cwnd allows, in every state (TCP-PR).
             Outstanding(pr::OutstandingTransmitConfig),
             /// When Linux sends new data outside recovery.
@@ -386,6 +393,8 @@ composition! {
             DelayedDuplicates(lpc_receiver::DelayedDuplicatesConfig),
             /// A fixed wait before the second duplicate ACK, at the receiver.
             HeldDuplicates(paxson_rcv::HeldDuplicatesConfig),
+            /// Segments above a gap are held below TCP (JUGGLER).
+            Juggler(juggler::JugglerConfig),
             /// Withheld duplicate ACKs.
             Yang(yang::YangConfig),
         } = delayed_ack::DelayedConfig::default().into();

@@ -12,6 +12,7 @@ use reknit_units::{Bytes, Duration, Instant};
 use super::Socket;
 use crate::error::Error;
 use crate::info::SocketInfo;
+use crate::memory::LEAST;
 use crate::options::Linger;
 use crate::owner::Owner;
 
@@ -72,7 +73,9 @@ impl Socket {
         let n = match share {
             None => self.write_some(bytes),
             Some(share) => {
-                let room = share.saturating_sub(self.stream.connection().unacknowledged().0 as usize);
+                let connection = self.stream.connection();
+                let most = share.min((connection.acknowledged() as usize).max(LEAST));
+                let room = most.saturating_sub(connection.unacknowledged().0 as usize);
                 self.write_some(&bytes[..bytes.len().min(room)])
             }
         };

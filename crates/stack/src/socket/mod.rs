@@ -20,7 +20,7 @@ use crate::events::{Event, Events};
 use crate::flow::FourTuple;
 use crate::ingress::Ingress;
 use crate::listeners::ListenerId;
-use crate::memory::{LEAST, Progress, STALLED};
+use crate::memory::{LEAST, LEAST_PATIENCE, Progress, STALLED};
 use crate::options::{Linger, Prepared};
 use crate::owner::{Interest, Owner};
 use crate::segment_size::{PathMtu, Report, SegmentSize};
@@ -59,7 +59,6 @@ pub(crate) struct Socket {
     unreachable: Option<SeqNum>,
     /// Arriving data is discarded.
     read_shut: bool,
-    is_noted_spare: bool,
     segment_size: SegmentSize,
     /// Plug-ins to use when nothing is outstanding.
     next_plugins: Option<Box<Plugins>>,
@@ -71,6 +70,8 @@ pub(crate) struct Socket {
     progress: Progress,
     /// The receive window is limited because there is little memory.
     is_short: bool,
+    /// It is in the list of those that hold memory.
+    is_noted_holder: bool,
 }
 
 impl Socket {
@@ -90,7 +91,7 @@ impl Socket {
             is_refused: false,
             unreachable: None,
             read_shut: false,
-            is_noted_spare: false,
+            is_noted_holder: false,
             segment_size: SegmentSize::new(now, flow.remote.is_ipv6(), stream.connection()),
             next_plugins: None,
             stopwatch: Stopwatch::new(now),
@@ -132,18 +133,6 @@ impl Socket {
         matches!(self.owner, Owner::Nobody { .. })
     }
 
-    /// True if its application has closed it, everything is acknowledged, and only the peer's FIN is missing.
-    pub(crate) fn is_evictable(&self) -> bool {
-        self.is_orphan() && self.state() == State::FinWait2
-    }
-
-    /// True once: when [`Socket::is_evictable`] is first seen.
-    pub(crate) fn becomes_evictable(&mut self) -> bool {
-        let is_new = self.is_evictable() && !self.is_noted_spare;
-        self.is_noted_spare |= is_new;
-        is_new
-    }
-
     pub(crate) fn connection(&self) -> &Connection {
         self.stream.connection()
     }
@@ -156,6 +145,11 @@ impl Socket {
     /// The state that TIME-WAIT keeps, if the connection is in it.
     pub(crate) fn time_wait(&self) -> Option<TimeWait> {
         self.stream.connection().time_wait()
+    }
+
+    /// The same for FIN-WAIT-2.
+    pub(crate) fn fin_wait_2(&self) -> Option<TimeWait> {
+        self.stream.connection().fin_wait_2()
     }
 
     /// Ends TIME-WAIT for a new connection.
@@ -360,7 +354,7 @@ impl Socket {
     pub(crate) fn rest(&mut self, now: Instant, orphan_timeout: Duration, buffers: &mut Buffers) -> Instant {
         let connection = self.stream.connection();
         let mut deadline = connection.deadline();
-        let is_busy = connection.unacknowledged() > Bytes::ZERO || connection.has_gaps();
+        let is_busy = !self.is_delivered() || connection.has_gaps();
         self.progress.note(now, connection.acknowledged() + connection.received(), is_busy);
         if let Owner::Nobody { until } = self.owner {
             deadline = deadline.min(until);
@@ -382,11 +376,35 @@ impl Socket {
         self.is_orphan() && self.progress.since() + orphan_timeout <= now && self.undelivered().is_some()
     }
 
-    /// True if it may end when there is no memory: it holds more than the least, and it is closed, or there is no progress although
-    /// its application has read everything.
+    /// True if it holds more than every connection may have.
+    pub(crate) fn holds_much(&self) -> bool {
+        self.charged > GUARANTEED_MEMORY
+    }
+
+    /// True if it may end when there is no memory: it holds more than the least, and has waited for its peer for too long, although
+    /// its application, if it has one, has read everything.
     pub(crate) fn may_give_way(&self, now: Instant) -> bool {
-        let is_stalled = self.progress.since() + STALLED <= now && self.stream.connection().readable() == Bytes::ZERO;
-        self.charged > GUARANTEED_MEMORY && (is_stalled || self.is_orphan() && self.undelivered().is_some())
+        let is_orphan = self.is_orphan();
+        let patience = if is_orphan { LEAST_PATIENCE } else { STALLED };
+        let has_read = is_orphan || self.stream.connection().readable() == Bytes::ZERO;
+        self.holds_much() && has_read && self.waits_since().is_some_and(|since| since + patience <= now)
+    }
+
+    /// Since when it waits for its peer: to acknowledge something, or to send what is missing. None if it does not.
+    pub(crate) fn waits_since(&self) -> Option<Instant> {
+        let is_open = self.state() != State::Closed;
+        is_open.then(|| self.progress.busy_since()).flatten()
+    }
+
+    /// True once: when it is seen to hold memory while it is not in the list of those that do.
+    #[inline]
+    pub(crate) fn becomes_holder(&mut self) -> bool {
+        self.charged > 0 && !std::mem::replace(&mut self.is_noted_holder, true)
+    }
+
+    /// It was removed from the list of those that hold memory.
+    pub(crate) fn leave_holders(&mut self) {
+        self.is_noted_holder = false;
     }
 
     /// Bytes that it was last seen to hold, and those that it holds now.

@@ -115,8 +115,12 @@ impl Stack {
         }
     }
 
-    /// Refuses a connection by an ICMP message: the peer learns that the destination cannot be reached, and why.
+    /// Refuses a connection by an ICMP message: the peer learns that the destination cannot be reached, and why. If it has
+    /// answered a cookie, it gets a RST.
     pub fn refuse_request_by_icmp(&mut self, now: Instant, id: RequestId, error: IcmpError) {
+        if self.requests.get(id).is_some_and(|pending| pending.ack.is_some()) {
+            return self.refuse_request(id); // TCP ignores such messages once it is connected
+        }
         let Some(pending) = self.requests.take(id) else { return };
         let mut packet = Vec::new();
         // Its options may take more room than before when they are aligned. ICMP needs only the first eight bytes.

@@ -107,6 +107,7 @@ impl Stack {
             return None;
         }
         let old = match self.sockets.slot(index) {
+            Slot::TimeWait(waiting) if waiting.expects_fin() => return None,
             Slot::TimeWait(waiting) => *waiting.state(),
             Slot::Live(socket) => socket.time_wait()?,
             Slot::Vacant => return None,
@@ -128,8 +129,13 @@ impl Stack {
     fn on_segment_in_time_wait(&mut self, now: Instant, index: u32, segment: &Segment) {
         let Slot::TimeWait(waiting) = self.sockets.slot(index) else { return };
         match waiting.on_segment(now, segment) {
-            Some(Answer::Again(answer)) => self.answers.push(answer),
+            Some(Answer::Fin(answer)) => self.answers.push(answer),
             Some(Answer::Limited(answer)) if self.answers.is_allowed(now) => self.answers.push(answer),
+            Some(Answer::Reset(answer)) => {
+                self.answers.push(answer);
+                self.sockets.remove(index);
+            }
+            Some(Answer::End) => self.sockets.remove(index),
             Some(Answer::Limited(_)) | None => {}
         }
     }
@@ -154,8 +160,14 @@ impl Stack {
             {
                 return;
             }
-        } else if opens && self.forwards() {
-            return self.on_request(now, flow, arrived, above);
+        } else if self.forwards() {
+            if opens {
+                return self.on_request(now, flow, arrived, above);
+            }
+            let may_answer = segment.flags.has(Flags::ACK) && !segment.flags.has(Flags::SYN);
+            if may_answer && self.on_request_by_cookie(now, flow, arrived) {
+                return;
+            }
         }
         self.refuse(now, flow, segment);
     }

@@ -77,7 +77,8 @@ impl Stack {
         }
     }
 
-    fn answer_with_cookie(&mut self, now: Instant, prepared: &Prepared, flow: FourTuple, syn: &Segment) {
+    /// The answer to a SYN keeps what is needed later, so that nothing is stored.
+    pub(super) fn answer_with_cookie(&mut self, now: Instant, prepared: &Prepared, flow: FourTuple, syn: &Segment) {
         let config = prepared.config(flow.local.is_ipv6());
         let sack = syn.options.sack_permitted && config.sack;
         let clock = (now.as_nanos() / Duration::from_millis(1).as_nanos()) as u32;
@@ -108,7 +109,7 @@ impl Stack {
             return false;
         };
         let Some(syn) = self.secrets.check_cookie(now, &flow, &arrived.segment) else { return false };
-        if listener.is_full() || !self.make_room() {
+        if listener.is_full() || !self.can_make_room() {
             // The peer believes that it is connected, and will retransmit what is ignored now.
             self.counters.queue_overflows += 1;
             return true;
@@ -116,18 +117,32 @@ impl Stack {
         let Some(listener) = self.listeners.get_mut(id) else { return false };
         listener.add_half_open(); // until the socket is settled
         let prepared = listener.prepared().clone();
+        self.counters.cookies_accepted += 1;
+        self.resume(now, flow, &prepared, Owner::HalfOpen(id), &syn, arrived);
+        true
+    }
+
+    /// A connection whose handshake began with `syn` and is completed by what has arrived. Called after the cookie was checked.
+    pub(super) fn resume(
+        &mut self,
+        now: Instant,
+        flow: FourTuple,
+        prepared: &Arc<Prepared>,
+        owner: Owner,
+        syn: &Segment,
+        arrived: &Decoded<'_>,
+    ) -> SocketId {
+        self.make_room();
         let config = prepared.config(flow.local.is_ipv6());
         let identity =
             Identity { isn: SeqNum(arrived.segment.ack.0.wrapping_sub(1)), ..self.secrets.identity(now, &flow) };
         let (plugins, send_buffer) = (prepared.options().variant.build(), prepared.options().send_buffer);
-        let mut stream = Stream::resume(now, config, plugins, identity, &syn, send_buffer);
+        let mut stream = Stream::resume(now, config, plugins, identity, syn, send_buffer);
         self.start(now, &mut stream, &flow);
         stream
             .connection_mut()
             .limit_receive_window(prepared.options().receive_window.max(Bytes(u64::from(config.mss))));
         stream.on_segment(now, &arrived.segment, arrived.payload);
-        self.counters.cookies_accepted += 1;
-        self.sockets.insert(Socket::new(now, stream, flow, Owner::HalfOpen(id), prepared));
-        true
+        self.sockets.insert(Socket::new(now, stream, flow, owner, prepared.clone()))
     }
 }

@@ -25,14 +25,13 @@ impl Stack {
             }
             State::SynSent | State::SynReceived => {}
             State::Closed => return self.on_closed(index),
-            State::TimeWait if matches!(socket.owner(), Owner::Nobody { .. }) => {
-                return self.sockets.enter_time_wait(index);
+            State::FinWait2 | State::TimeWait if matches!(socket.owner(), Owner::Nobody { .. }) => {
+                return self.sockets.keep_waiting(index);
             }
             _ if socket.becomes_connected() => self.on_established(now, index),
-            State::FinWait2 if socket.becomes_evictable() => self.sockets.note_spare(index),
             _ => {}
         }
-        self.sockets.rest(now, index, &mut self.events);
+        self.sockets.rest(now, index, &mut self.events, &mut self.counters);
     }
 
     /// The handshake is complete.

@@ -1,10 +1,12 @@
 //! The ends of connections, as users know them from other systems.
 
 use reknit_stack::{Error, Event, Linger, ListenOptions, Shutdown, SocketOptions};
+use reknit_tcp::segment::{Flags, Segment};
 use reknit_tcp::{CloseReason, State};
 use reknit_units::Duration;
+use reknit_wire::{Decoded, Endpoints};
 
-use crate::pair::{CALM, CLIENT, Pair, SERVER};
+use crate::pair::{CALM, CLIENT, Pair, SERVER, Verdict};
 
 const SOON: Duration = Duration::from_secs(1);
 
@@ -127,4 +129,80 @@ fn closing_a_listener_resets_what_nobody_has_accepted() {
     let again = pair.connect();
     pair.run_for(SOON);
     assert_eq!(pair.client().failure(again), Some(Error::Ended(CloseReason::Refused)));
+}
+
+#[test]
+fn a_closed_socket_waits_for_the_end_of_its_peer() {
+    let mut pair = Pair::new(CALM, 1);
+    let (client, server) = pair.connected(&SocketOptions::default());
+    let now = pair.now;
+    pair.server().close(now, server);
+    pair.run_for(SOON * 30);
+    assert_eq!((pair.server().sockets(), pair.server().is_finished()), (1, false));
+    assert_eq!(pair.client().state(client), Some(State::CloseWait));
+    let now = pair.now;
+    pair.client().close(now, client);
+    pair.run_for(SOON);
+    assert_eq!((pair.client().sockets(), pair.server().sockets()), (0, 1), "the end was acknowledged");
+    assert!(pair.server().is_finished(), "it is in TIME-WAIT");
+    pair.run_for(SOON * 58);
+    assert_eq!(pair.server().sockets(), 1);
+    pair.run_for(SOON * 3);
+    assert_eq!(pair.server().sockets(), 0);
+}
+
+#[test]
+fn a_peer_that_does_not_close_is_forgotten() {
+    let mut pair = Pair::new(CALM, 1);
+    let (client, server) = pair.connected(&SocketOptions::default());
+    let now = pair.now;
+    pair.server().close(now, server);
+    pair.run_for(SOON * 59);
+    assert_eq!(pair.server().sockets(), 1);
+    pair.run_for(SOON * 3);
+    assert_eq!(pair.server().sockets(), 0);
+    pair.client().write(client, b"too late").unwrap();
+    pair.run_for(SOON);
+    assert_eq!(pair.client().failure(client), Some(Error::Ended(CloseReason::Reset)));
+}
+
+#[test]
+fn only_the_peer_ends_a_wait_for_its_end() {
+    let mut pair = Pair::new(CALM, 1);
+    let (client, server) = pair.connected(&SocketOptions::default());
+    let (local, remote) = pair.server().addresses(server).unwrap();
+    let last = std::rc::Rc::new(std::cell::Cell::new(Segment::default()));
+    let seen = last.clone();
+    pair.filter = Box::new(move |from, packet| {
+        if from == CLIENT {
+            seen.set(Decoded::read(packet).unwrap().segment);
+        }
+        Verdict::Pass
+    });
+    let now = pair.now;
+    pair.server().close(now, server);
+    pair.run_for(SOON);
+    let ack = last.get();
+    let fin = Segment { flags: Flags::ACK | Flags::FIN, ..ack };
+    let forged = [
+        Segment { flags: Flags::RST, seq: ack.seq.plus(1), ..ack },
+        Segment { flags: Flags::SYN, ..ack },
+        Segment { flags: Flags::FIN, ..fin },
+        Segment { seq: ack.seq.plus(1), ..fin },
+        Segment { ack: ack.ack.plus(1), ..fin },
+        Segment { ack: ack.ack.plus(1), len: 3, ..ack },
+        Segment { seq: ack.seq.plus(2), len: 3, ..ack },
+    ];
+    for segment in forged {
+        let endpoints = Endpoints { source: remote, destination: local };
+        let payload = &b"xxx"[..segment.len.into()];
+        let now = pair.now;
+        pair.server().on_segment(now, &Decoded { endpoints, hop_limit: 64, segment, payload });
+        pair.run_for(SOON);
+        assert_eq!((pair.server().sockets(), pair.server().is_finished()), (1, false), "{segment:?}");
+    }
+    let now = pair.now;
+    pair.client().abort(now, client);
+    pair.run_for(SOON);
+    assert_eq!(pair.server().sockets(), 0);
 }

@@ -2,7 +2,7 @@
 
 use std::net::SocketAddr;
 
-use reknit_stack::{Error, Event, Options, SocketId, SocketOptions, Stack};
+use reknit_stack::{Error, Event, IcmpError, Options, Request, SocketId, SocketOptions, Stack};
 use reknit_tcp::CloseReason;
 use reknit_units::Duration;
 
@@ -79,6 +79,54 @@ fn only_so_many_wait_and_old_ones_are_forgotten() {
     let now = pair.now;
     let old = pair.server().accept_request(now, first.id, &SocketOptions::default());
     assert_eq!(old, Err(Error::NoSocket));
+}
+
+/// A client whose SYN was answered with a cookie, and the request that it then makes.
+fn answered_with_cookie(pair: &mut Pair, remote: &str) -> (SocketId, Request) {
+    let client = connect(pair, remote);
+    let request = pair.server().next_request().unwrap();
+    assert!(!request.answers_cookie);
+    let now = pair.now;
+    pair.server().answer_request_with_cookie(now, request.id, &SocketOptions::default()).unwrap();
+    assert_eq!((pair.server().sockets(), pair.server().next_request()), (0, None), "nothing is kept");
+    pair.run_for(Duration::from_millis(100));
+    assert!(pair.has(CLIENT, Event::Connected(client)));
+    (client, pair.server().next_request().unwrap())
+}
+
+#[test]
+fn what_answers_a_cookie_waits_until_the_program_accepts_it() {
+    let mut pair = forwarding(CALM);
+    let (client, request) = answered_with_cookie(&mut pair, "192.0.2.7:80");
+    assert!(request.answers_cookie && request.options.sack_permitted);
+    assert_eq!(request.options.mss, Some(1460));
+    let data = bytes(0, 0..50_000);
+    assert_eq!(pair.client().write(client, &data), Ok(data.len()));
+    pair.run_for(Duration::from_secs(3));
+    assert_eq!(pair.client().failure(client), None, "its data is ignored until the program decides");
+    let now = pair.now;
+    assert_eq!(pair.server().answer_request_with_cookie(now, request.id, &SocketOptions::default()), Ok(()));
+    let server = pair.server().accept_request(now, request.id, &SocketOptions::default()).unwrap();
+    pair.run_for(Duration::from_secs(20));
+    assert!(pair.has(SERVER, Event::Connected(server)));
+    assert_eq!(pair.read_all(SERVER, server), (data, Err(Error::WouldBlock)));
+    assert_eq!((pair.server().counters().cookies_sent, pair.server().counters().cookies_accepted), (1, 1));
+}
+
+#[test]
+fn what_answers_a_cookie_is_refused_by_a_reset() {
+    let mut pair = forwarding(CALM);
+    for (port, by_icmp) in [(80, false), (81, true)] {
+        let (client, request) = answered_with_cookie(&mut pair, &format!("192.0.2.7:{port}"));
+        let now = pair.now;
+        if by_icmp {
+            pair.server().refuse_request_by_icmp(now, request.id, IcmpError::HostUnreachable);
+        } else {
+            pair.server().refuse_request(request.id);
+        }
+        pair.run_for(Duration::from_millis(100));
+        assert_eq!(pair.client().failure(client), Some(Error::Ended(CloseReason::Reset)));
+    }
 }
 
 #[test]

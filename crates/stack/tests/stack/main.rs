@@ -12,5 +12,6 @@ mod live;
 mod many;
 mod opening;
 mod pair;
+mod pressure;
 mod room;
 mod turns;

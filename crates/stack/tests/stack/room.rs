@@ -3,7 +3,7 @@
 use reknit_stack::{ListenOptions, Options, Stack};
 use reknit_units::Duration;
 
-use crate::pair::{CALM, Pair, SERVER, addresses, bytes};
+use crate::pair::{CALM, Pair, SERVER, Verdict, addresses, bytes};
 
 /// A pair whose server may have this many sockets, and has a listener with this backlog of half-open connections.
 fn limited(max_sockets: usize, syn_backlog: usize) -> (Pair, reknit_stack::ListenerId) {
@@ -46,19 +46,31 @@ fn without_room_there_is_no_cookie() {
 }
 
 #[test]
-fn only_so_many_closed_sockets_still_send() {
+fn only_so_many_closed_sockets_still_send_those_that_have_waited_longest_give_way() {
     let mut pair = Pair::new(CALM, 1);
     let options = Options { addresses: vec![addresses(0, false)], max_orphans: 3, ..Options::default() };
     pair.stacks[0] = Stack::new(pair.now, options, [8; 32]);
     let listener = pair.listen(&ListenOptions::default());
-    for i in 1..=5 {
+    let is_cut = std::rc::Rc::new(std::cell::Cell::new(false));
+    let cut = is_cut.clone();
+    pair.filter = Box::new(move |_, _| if cut.get() { Verdict::Drop } else { Verdict::Pass });
+    let servers = [1, 2, 3, 4, 5].map(|i| {
+        is_cut.set(false);
         let client = pair.connect();
-        pair.run_for(Duration::from_millis(500));
-        assert!(pair.server().accept(listener).is_some());
-        pair.client().write(client, &bytes(0, 0..10_000_000)).unwrap();
+        pair.run_for(Duration::from_millis(50));
+        let server = pair.server().accept(listener).unwrap();
+        is_cut.set(true);
+        pair.client().write(client, &bytes(i, 0..20_000)).unwrap();
         let now = pair.now;
         pair.client().close(now, client);
-        pair.run_for(Duration::from_millis(500));
+        pair.run_for(Duration::from_millis(300));
         assert_eq!(pair.client().sockets(), i.min(3));
+        server
+    });
+    is_cut.set(false);
+    pair.run_for(Duration::from_secs(30));
+    for (i, server) in (1..).zip(servers) {
+        let all = (bytes(i, 0..20_000), Ok(()));
+        assert_eq!(pair.read_all(SERVER, server) == all, i > 2, "connection {i}");
     }
 }

@@ -23,7 +23,7 @@ pub(crate) struct ConnectionBuffers {
     sender: SenderBuffers,
 }
 
-/// What a host must remember of a connection in TIME-WAIT.
+/// What a host must remember of a connection in TIME-WAIT, or of one in FIN-WAIT-2 that no application uses any more.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct TimeWait {
     /// SND.NXT: the sequence number of every answer.
@@ -216,15 +216,25 @@ impl Connection {
 
     /// What must be remembered, if the connection is in TIME-WAIT.
     pub fn time_wait(&self) -> Option<TimeWait> {
-        (self.state() == State::TimeWait).then(|| TimeWait {
+        (self.state() == State::TimeWait).then(|| self.remembered(self.lifecycle.time_wait_expires()))
+    }
+
+    /// What must be remembered, if the connection is in FIN-WAIT-2: TIME-WAIT begins when the peer's FIN arrives, which may take
+    /// until `expires`.
+    pub fn fin_wait_2(&self) -> Option<TimeWait> {
+        (self.state() == State::FinWait2).then(|| self.remembered(self.fin_wait_2_expires()))
+    }
+
+    fn remembered(&self, expires: Instant) -> TimeWait {
+        TimeWait {
             snd_nxt: self.sender.state.snd_nxt.to_wire(self.identity.isn),
             rcv_nxt: self.receiver.rcv_nxt().to_wire(self.receiver.irs()),
             window: self.receiver.window_field(self.receiver.rcv_nxt()),
             ts_recent: self.negotiation.timestamps().then_some(self.peer_timestamp.recent()),
             timestamp_offset: self.identity.timestamp_offset,
-            expires: self.lifecycle.time_wait_expires(),
+            expires,
             duration: self.config.time_wait,
-        })
+        }
     }
 
     /// Ends TIME-WAIT early, for a new connection between the same ends (RFC 6191). Does nothing in other states.

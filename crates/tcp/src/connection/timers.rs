@@ -78,7 +78,7 @@ impl Connection {
     }
 
     /// When a peer that does not close has been silent for too long.
-    fn fin_wait_2_expires(&self) -> Instant {
+    pub(super) fn fin_wait_2_expires(&self) -> Instant {
         let waits = self.state() == State::FinWait2;
         if waits { self.silence.reaches(self.config.fin_wait_2_timeout) } else { Instant::NEVER }
     }

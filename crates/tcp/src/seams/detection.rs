@@ -166,8 +166,8 @@ pub trait LossDetector: Plugin {
     /// needs it: no other sender knows what the network lost.
     fn on_loss_report(&mut self, _cx: &Context<'_>, _id: SegId, _verdicts: &mut Verdicts) {}
 
-    /// True if nothing may be retransmitted before the next ACK or timer, only new data sent. Only `linux-rack` needs it: Linux
-    /// does so after a partial ACK that shows a late original.
+    /// True if nothing may be retransmitted before the next ACK or timer, only new data sent. Linux does so after a partial
+    /// ACK that shows a late original.
     fn holds_retransmissions(&self) -> bool {
         false
     }

@@ -238,6 +238,9 @@ pub struct LimitedTransmitTraits {
     /// cwnd always limits the pipe instead of FlightSize; [`LimitedTransmit::flight_limit`] is then not used
     /// (`linux-in-flight`: Linux counts packets in flight).
     pub spends_by_pipe: bool,
+    /// [`LimitedTransmit::flight_limit`] limits FlightSize during disorder also if it is below cwnd (`ancr`, which sends less
+    /// than the window allows).
+    pub caps_window: bool,
     /// Segments that the burst limit holds back follow at the rate of one window for each round trip when no ACK comes before,
     /// as long as no more is SACKed than is in the pipe (`pipe` and `pairs`, if their parameter says so).
     pub spreads_bursts: bool,
@@ -251,7 +254,8 @@ pub trait LimitedTransmit: Plugin {
     }
 
     /// The largest value that FlightSize may reach. Called on every ACK outside recovery while duplicates are counted
-    /// or something is SACKed. Values below cwnd have no effect.
+    /// or something is SACKed. Values below cwnd have no effect, unless the trait [`LimitedTransmitTraits::caps_window`]
+    /// says otherwise.
     fn flight_limit(&mut self, cx: &Context<'_>, ack: &AckFacts<'_>) -> Bytes;
 
     /// How many segments of new data leave together, if fewer wait for the next ACK; none if each is sent as soon as
@@ -264,6 +268,13 @@ pub trait LimitedTransmit: Plugin {
     /// Disorder ended for the given reason, or SND.UNA advanced during it. None leaves the window unchanged; a window
     /// that is set here does not grow on the same ACK.
     fn on_disorder_end(&mut self, _cx: &Context<'_>, _end: DisorderEnd) -> Option<Window> {
+        None
+    }
+
+    /// What replaces [`flight_before_disorder`](crate::facts::SendState::flight_before_disorder) after SND.UNA advanced during
+    /// disorder that goes on. Only `ancr` needs it: under permanent reordering disorder never ends, and the window grows
+    /// meanwhile.
+    fn newer_flight(&self) -> Option<Bytes> {
         None
     }
 }

@@ -175,6 +175,9 @@ impl Sender {
         if self.recovery.is_disorder() {
             self.recovery.set_flight_limit(Bytes::ZERO);
             window = self.plugins.limited_transmit.on_disorder_end(&context!(self, now), end);
+            if let Some(flight) = self.plugins.limited_transmit.newer_flight() {
+                self.state.renew_flight_before_disorder(flight);
+            }
         }
         if let Some(window) = window {
             self.state.set_window(&self.config, window);

@@ -61,6 +61,9 @@ impl Sender {
             Phase::Recovery => self.plugins.fast_recovery.allowance(&context!(self, now)),
             Phase::Loss => self.state.cwnd - self.board.pipe().bytes,
             Phase::Open | Phase::Disorder if self.traits.limited_transmit.spends_by_pipe => self.room_in_pipe(),
+            Phase::Disorder if self.traits.limited_transmit.caps_window => {
+                self.recovery.flight_limit() - self.state.flight_size()
+            }
             Phase::Open | Phase::Disorder => {
                 self.state.cwnd.max(self.recovery.flight_limit()) - self.state.flight_size()
             }

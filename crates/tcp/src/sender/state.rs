@@ -254,6 +254,11 @@ impl SendVariables {
         self.snd.flight_before_disorder = self.snd.flight_size();
     }
 
+    /// Disorder goes on, with this much in flight in its last round trip.
+    pub(super) fn renew_flight_before_disorder(&mut self, flight: Bytes) {
+        self.snd.flight_before_disorder = flight;
+    }
+
     /// What limited transmit has sent no longer counts separately.
     pub(super) fn end_limited_transmit(&mut self) {
         self.snd.limited_transmit = Bytes::ZERO;

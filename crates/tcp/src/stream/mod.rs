@@ -188,9 +188,10 @@ impl Stream {
         self.connection.set_secret(secret);
     }
 
-    /// Aborts the connection; the peer gets a RST.
+    /// Aborts the connection; the peer gets a RST. What was written and not acknowledged is not sent any more, and released.
     pub fn abort(&mut self, now: Instant) {
         self.connection.abort(now);
+        self.send.clear();
     }
 
     /// Processes a segment with its payload. Bytes beyond `segment.len` are ignored; a payload that is shorter is

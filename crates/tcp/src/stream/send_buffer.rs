@@ -75,8 +75,13 @@ impl SendBuffer {
 
     pub(super) fn shrink(&mut self) {
         if self.bytes.is_empty() {
-            self.bytes = VecDeque::new();
+            self.clear();
         }
+    }
+
+    /// Nothing will be sent any more.
+    pub(super) fn clear(&mut self) {
+        self.bytes = VecDeque::new();
     }
 
     /// Brings its fields into the cache.

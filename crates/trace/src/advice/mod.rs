@@ -171,12 +171,14 @@ fn about_speed(report: &DirectionReport) -> Vec<Advice> {
         let late_ms = reordering.late_p99_ms.unwrap_or(0.0);
         let is_patient = report.waits_for_late_packets();
         let is_slow = full.is_none() && (!is_patient || report.cost.false_reductions > 0);
+        // What no sender can wait for is for the network to mend.
         if is_slow && report.round_trip.as_ref().is_some_and(|round_trip| late_ms > round_trip.least_ms) {
-            advice.push(Advice::UseModel { late_ms });
+            advice.extend([keep_order, Advice::UseModel { late_ms }]);
         } else if is_slow && !is_patient {
-            advice.push(Advice::Tolerate { late_ms });
+            advice.extend([Advice::Tolerate { late_ms }, keep_order]);
+        } else {
+            advice.push(keep_order);
         }
-        advice.push(keep_order);
     } else if full.is_none() && verdicts.spurious_timeout * 2 > verdicts.spurious && !report.undoes() {
         advice.push(Advice::DetectSpuriousTimeouts);
     }

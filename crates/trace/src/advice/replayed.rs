@@ -14,6 +14,8 @@ pub enum Change {
     Bbr,
     /// The sender uses CUBIC.
     Cubic,
+    /// The sender uses Reno.
+    Reno,
     /// The sender detects losses by time (RACK) instead of by counting duplicate ACKs.
     Rack,
     /// Linux may learn a degree of reordering of this many segments.

@@ -32,7 +32,8 @@ impl fmt::Display for Advice {
             Advice::UseModel { late_ms } => write!(
                 f,
                 "packets are late by up to {late_ms:.0} ms, more than a round trip, and no sender waits that long; BBR (Linux: \
-                 {BBR}) does not slow down for each retransmission; `reknit replay` compares senders on this path"
+                 {BBR}) may be faster, because it does not slow down for each retransmission; `reknit replay` compares senders \
+                 on this path"
             ),
             Advice::KeepOrder { buffer, gain } => write_keep_order(f, buffer, gain),
             Advice::FindLosses { lost, packets, in_runs, gain } => write_losses(f, (lost, packets), in_runs, gain),
@@ -122,6 +123,9 @@ impl fmt::Display for Change {
             Change::Bbr => write!(f, "use BBR at the sender (Linux: {BBR})"),
             Change::Cubic => {
                 f.write_str("use CUBIC at the sender (Linux: `sysctl net.ipv4.tcp_congestion_control=cubic`)")
+            }
+            Change::Reno => {
+                f.write_str("use Reno at the sender (Linux: `sysctl net.ipv4.tcp_congestion_control=reno`)")
             }
             Change::Rack => f.write_str(
                 "use a sender that detects losses by time (RACK, RFC 8985) instead of counting duplicate ACKs, as Linux does",

@@ -5,6 +5,10 @@
 //! long as the time between two packets hides it; trains of more packets show it then (Dovrolis, Ramanathan and Moore: Packet
 //! dispersion techniques). If these have no frequent rate either, the highest rate at which data arrived during a round trip is
 //! a lower limit.
+//!
+//! Only a queue spreads packets out, or keeps the spacing of those that the ACK clock sends. A queue delays packets more and more,
+//! or for longer than the shortest transit, and keeps their order. Without these signs, the spacing is the sender's own, or the
+//! difference between two paths.
 
 use reknit_units::Duration;
 
@@ -12,9 +16,10 @@ use super::{Nanos, PathPacket};
 
 /// Rates whose ratio is at most this count as equal.
 const EQUAL: f64 = 1.1;
-/// The spacing at the sender must be below this share of the spacing at the receiver. First only packets that the link has
-/// spread out count; if there are too few, also those that the ACK clock sends with the spacing of earlier ones.
-const SPREAD: [f64; 2] = [0.8, 1.05];
+/// A queue grows if the spacing at the sender is below this share of the spacing at the receiver.
+const GROWS: f64 = 0.8;
+/// The ACK clock sends packets with the spacing of earlier ones: at most this share of the spacing at the receiver.
+const CLOCKED: f64 = 1.05;
 /// The lowest rate that is reported, bit/s. It keeps transmission times finite.
 const MIN_RATE: f64 = 8_000.0;
 /// Pairs that are needed, and the share of them that must be equal.
@@ -40,7 +45,7 @@ const MIN_WINDOW: usize = 16;
 pub(super) fn estimate(packets: &[PathPacket], round_trip: Duration) -> (f64, bool) {
     let sustained = [round_trip * WINDOW, round_trip].into_iter().find_map(|window| throughput(packets, window));
     let sustained = sustained.unwrap_or_else(|| mean(packets));
-    match SPREAD.into_iter().find_map(|spread| common_rate(packets, spread, MIN_OF_THROUGHPUT * sustained)) {
+    match Queue::ALL.into_iter().find_map(|queue| common_rate(packets, queue, MIN_OF_THROUGHPUT * sustained)) {
         Some(rate) => (rate.max(MIN_RATE), false),
         None => (sustained.max(MIN_RATE), true),
     }
@@ -48,7 +53,7 @@ pub(super) fn estimate(packets: &[PathPacket], round_trip: Duration) -> (f64, bo
 
 /// Bits per second as packets show that the link has spread out, if they do.
 pub(super) fn shown(packets: &[PathPacket]) -> Option<f64> {
-    common_rate(packets, SPREAD[0], MIN_OF_THROUGHPUT * mean(packets))
+    common_rate(packets, Queue::Grows, MIN_OF_THROUGHPUT * mean(packets))
 }
 
 /// The transmission time of this many bytes, in nanoseconds.
@@ -102,18 +107,34 @@ fn throughput(packets: &[PathPacket], window: Duration) -> Option<f64> {
     rates.get(index).copied()
 }
 
+/// Which packets show the rate of the link: first only those that a growing queue has spread out; if there are too few, also
+/// those that have waited in a queue that does not grow.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Queue {
+    Grows,
+    Stands,
+}
+
+impl Queue {
+    const ALL: [Queue; 2] = [Queue::Grows, Queue::Stands];
+}
+
 /// Packets that one acknowledgment reports, or a single packet.
 #[derive(Clone, Copy, Debug)]
 struct Group {
     arrived: Nanos,
     last_sent: Nanos,
     bytes: u64,
+    /// The transit of the last packet beyond the shortest one.
+    waited: Nanos,
+    /// A packet that was sent later arrived earlier.
+    is_overtaken: bool,
 }
 
 /// The most frequent rate of pairs, or of trains if jitter hides it from pairs.
-fn common_rate(packets: &[PathPacket], spread: f64, least: f64) -> Option<f64> {
+fn common_rate(packets: &[PathPacket], queue: Queue, least: f64) -> Option<f64> {
     let runs = runs(packets);
-    let [pairs, trains] = [&PAIRS[..], &TRAINS].map(|distances| frequent_rate(&runs, distances, spread, least));
+    let [pairs, trains] = [&PAIRS[..], &TRAINS].map(|distances| frequent_rate(&runs, distances, queue, least));
     let found = match (pairs, trains) {
         (Some(pairs), Some(trains)) if trains.0 > pairs.0 * MORE_COMMON => trains,
         (pairs, trains) => pairs.or(trains)?,
@@ -123,10 +144,10 @@ fn common_rate(packets: &[PathPacket], spread: f64, least: f64) -> Option<f64> {
 
 /// The most frequent rate, from `least` on, of packets that were sent faster than they arrived, after its share; none if no
 /// rate is frequent. If packets take several paths alternately, every second or third packet shows it, not adjacent ones.
-fn frequent_rate(runs: &[Vec<Group>], distances: &[usize], spread: f64, least: f64) -> Option<(f64, f64)> {
+fn frequent_rate(runs: &[Vec<Group>], distances: &[usize], queue: Queue, least: f64) -> Option<(f64, f64)> {
     let rates = |apart: usize| -> Vec<f64> {
         let windows = runs.iter().flat_map(|run| run.windows(apart + 1));
-        windows.filter_map(|groups| rate_between(groups, spread)).filter(|rate| *rate >= least).collect()
+        windows.filter_map(|groups| rate_between(groups, queue)).filter(|rate| *rate >= least).collect()
     };
     let found = distances.iter().filter_map(|apart| most_frequent(rates(*apart)));
     found.max_by(|a, b| a.0.total_cmp(&b.0))
@@ -134,31 +155,63 @@ fn frequent_rate(runs: &[Vec<Group>], distances: &[usize], spread: f64, least: f
 
 /// The packets of each acknowledgment, in runs between lost packets, which may have used the link as well.
 fn runs(packets: &[PathPacket]) -> Vec<Vec<Group>> {
+    let transit = |packet: &PathPacket| packet.arrived.map(|arrived| arrived - packet.sent);
+    let once = || packets.iter().filter(|packet| !packet.is_retransmission);
+    let shortest = once().filter_map(transit).min().unwrap_or_default();
+    let earliest_later = earliest_later(packets);
     let mut runs: Vec<Vec<Group>> = vec![Vec::new()];
-    for packet in packets {
+    for (packet, earliest_later) in packets.iter().zip(earliest_later) {
         let Some(arrived) = packet.arrived else {
             runs.push(Vec::new());
             continue;
         };
         let Some(run) = runs.last_mut() else { break };
+        let waited = arrived - packet.sent - shortest;
         match run.last_mut() {
             Some(group) if group.arrived == arrived => {
                 group.last_sent = packet.sent;
                 group.bytes += u64::from(packet.size);
+                group.waited = waited;
             }
-            _ => run.push(Group { arrived, last_sent: packet.sent, bytes: packet.size.into() }),
+            _ => run.push(Group {
+                arrived,
+                last_sent: packet.sent,
+                bytes: packet.size.into(),
+                waited,
+                is_overtaken: earliest_later < arrived,
+            }),
         }
     }
     runs
 }
 
-/// The rate at which all groups but the first left the link, if they were sent within this share of the time in which they
-/// arrived.
-fn rate_between(groups: &[Group], spread: f64) -> Option<f64> {
+/// For each packet, when the first of those arrived that were sent later. Which transmission arrived is not sure for
+/// retransmissions, so they overtake none.
+fn earliest_later(packets: &[PathPacket]) -> Vec<Nanos> {
+    let mut earliest = Nanos::MAX;
+    let mut all: Vec<Nanos> = Vec::with_capacity(packets.len());
+    for packet in packets.iter().rev() {
+        all.push(earliest);
+        earliest = earliest.min(packet.arrived.filter(|_| !packet.is_retransmission).unwrap_or(Nanos::MAX));
+    }
+    all.reverse();
+    all
+}
+
+/// The rate at which all groups but the first left the link, if there was such a queue.
+fn rate_between(groups: &[Group], queue: Queue) -> Option<f64> {
     let (first, last) = (groups.first()?, groups.last()?);
     let gap = last.arrived - first.arrived;
-    let is_spread = gap > 0 && ((last.last_sent - first.last_sent) as f64) < spread * gap as f64;
-    is_spread.then(|| rate_of(groups[1..].iter().map(|group| group.bytes).sum(), gap))
+    // A packet that is overtaken took another path than one that is not.
+    if gap <= 0 || first.is_overtaken != last.is_overtaken {
+        return None;
+    }
+    let sent = (last.last_sent - first.last_sent) as f64;
+    let one = gap as f64 / (groups.len() - 1) as f64;
+    let has_waited = || !first.is_overtaken && first.waited.min(last.waited) as f64 >= one;
+    let stands = || queue == Queue::Stands && sent < CLOCKED * gap as f64 && has_waited();
+    let is_queued = sent < GROWS * gap as f64 || stands();
+    is_queued.then(|| rate_of(groups[1..].iter().map(|group| group.bytes).sum(), gap))
 }
 
 /// The most frequent rate, and its share.
@@ -226,6 +279,19 @@ mod tests {
         }
         let (rate, is_least) = estimate(&packets, round_trip);
         assert!((270e6..330e6).contains(&rate) && !is_least, "{rate}");
+    }
+
+    #[test]
+    fn the_pace_of_the_sender_is_not_the_rate_of_the_link() {
+        // A packet each 10 ms, every second one over a path that is 200 ms longer: nothing waits.
+        let paced = |i: i64, waits: i64| travelled(i * 10_000_000, Some(i * 10_000_000 + 50_000_000 + waits));
+        let turns = |i: i64| paced(i, i % 2 * 200_000_000);
+        let estimate = |packets: Vec<PathPacket>| estimate(&packets, Duration::from_millis(100));
+        assert!(estimate((0..600).map(turns).collect()).1);
+        // The ACK clock repeats the rate of a link whose queue is never empty.
+        let clocked = |i: i64| paced(i, if i < 10 { i * 1_000_000 } else { 60_000_000 });
+        let (rate, is_least) = estimate((0..600).map(clocked).collect());
+        assert!((1.1e6..1.3e6).contains(&rate) && !is_least, "{rate}");
     }
 
     #[test]

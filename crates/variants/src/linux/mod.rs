@@ -4,8 +4,11 @@
 //! which this model is compared. "Observed" means that a running kernel of that version was seen to behave in this way.
 
 pub mod acks;
+pub(crate) mod before_rack;
 pub mod cubic;
+pub mod fack;
 pub mod frto;
+mod probe;
 pub mod prr;
 pub mod rack;
 pub mod receive_buffer;
@@ -21,4 +24,4 @@ pub(crate) mod variant;
 use crate::variant::Variant;
 
 /// The variants, in the order of lists.
-pub const VARIANTS: &[Variant] = &[variant::VARIANT];
+pub const VARIANTS: &[Variant] = &[variant::VARIANT, before_rack::VARIANT];

@@ -21,10 +21,19 @@ use super::cubic::delivered;
 use crate::algorithm::Algorithm;
 use crate::requirement::{NEEDS_SACK, Requirement};
 
-/// No parameters.
-#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct LinuxPrrConfig {}
+/// Parameters.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct LinuxPrrConfig {
+    /// Rule 2 asks for `SafeACK`. If not, it sends one segment more on every ACK, as Linux before 4.3 did.
+    pub safe_ack: bool,
+}
+
+impl Default for LinuxPrrConfig {
+    fn default() -> LinuxPrrConfig {
+        LinuxPrrConfig { safe_ack: true }
+    }
+}
 
 impl Algorithm<dyn FastRecovery> for LinuxPrrConfig {
     fn requirements(&self) -> &'static [Requirement] {
@@ -32,12 +41,15 @@ impl Algorithm<dyn FastRecovery> for LinuxPrrConfig {
     }
 
     fn build(&self) -> Box<dyn FastRecovery> {
-        Box::new(Prr { delivered: 0, out: Bytes::ZERO, prior_cwnd: 1, lost_so_far: Bytes::ZERO })
+        let asks = self.safe_ack;
+        Box::new(Prr { asks, delivered: 0, out: Bytes::ZERO, prior_cwnd: 1, lost_so_far: Bytes::ZERO })
     }
 }
 
 #[derive(Clone, Debug)]
 struct Prr {
+    /// Rule 2 asks for `SafeACK`.
+    asks: bool,
     /// `prr_delivered`, in segments.
     delivered: u64,
     /// `prr_out`, in bytes.
@@ -64,7 +76,7 @@ impl Prr {
             (ssthresh * self.delivered).div_ceil(self.prior_cwnd).saturating_sub(out)
         } else {
             let conserved = self.delivered.saturating_sub(out).max(delivered);
-            (conserved + u64::from(safe)).min(ssthresh - in_flight)
+            (conserved + u64::from(safe || !self.asks)).min(ssthresh - in_flight)
         };
         pipe + Bytes(send.max(u64::from(out == 0)) * smss)
     }

@@ -33,11 +33,11 @@
 use reknit_tcp::facts::{AckFacts, Context, Phase, RecoveryEvent, TIMESTAMP_TICK};
 use reknit_tcp::scoreboard::{SegId, SegmentRecord, SendReason};
 use reknit_tcp::seams::{LateAcks, LossDetector, LossDetectorTraits, Plugin, Seam, Verdicts};
-use reknit_tcp::seq::Offset;
 use reknit_units::{Duration, Instant, Segments};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::probe::Probe;
 use super::reordering::lowest_overtaken;
 use super::ticks::expiry;
 use super::undo::{FirstRetransmission, duplicated};
@@ -95,7 +95,7 @@ impl Algorithm<dyn LossDetector> for LinuxRackConfig {
             advanced: false,
             undone_partly: false,
             first: FirstRetransmission::default(),
-            probe: Probe { pto: Instant::NEVER, end_seq: None, is_retrans: false },
+            probe: Probe::new(),
             config: self.clone(),
         })
     }
@@ -150,15 +150,6 @@ impl Steps {
 /// In recovery, the ACK does not end it.
 fn is_partial(cx: &Context<'_>) -> bool {
     cx.snd.phase == Phase::Recovery && cx.snd.snd_una < cx.snd.recover
-}
-
-#[derive(Clone, Debug)]
-struct Probe {
-    /// When the probe timeout expires.
-    pto: Instant,
-    /// SND.NXT when the probe was sent; `None` if no probe is outstanding.
-    end_seq: Option<Offset>,
-    is_retrans: bool,
 }
 
 #[derive(Clone, Debug)]
@@ -217,7 +208,7 @@ impl Rack {
     /// Rules 2 and 12.
     fn adapt_steps(&mut self, cx: &Context<'_>, ack: &AckFacts<'_>, answers_original: bool) {
         if let Some(dsack) = &ack.dsack {
-            let of_probe = self.probe.end_seq == Some(dsack.right);
+            let of_probe = self.probe.end_seq() == Some(dsack.right);
             self.steps.on_dsack(duplicated(cx, dsack), self.reordering_seen && !of_probe);
             if std::mem::take(&mut self.steps.undone) {
                 self.steps.persist = (self.steps.persist + 1).min(self.config.persist);
@@ -268,36 +259,12 @@ impl Rack {
         }
     }
 
-    /// Rule 7. A probe is scheduled only while nothing is SACKed and the sender is not in recovery.
+    /// Rule 7.
     fn schedule_probe(&mut self, cx: &Context<'_>) {
-        self.probe.pto = Instant::NEVER;
-        let idle = cx.board.is_empty() || cx.snd.phase != Phase::Open || cx.board.sacked().segments > Segments::ZERO;
-        if !self.config.tlp || !cx.snd.sack || idle {
-            return;
-        }
-        let single = cx.board.sent().segments == Segments(1);
-        let more = if single { self.config.max_ack_delay } else { self.config.slack };
-        let pto = cx.snd.srtt.map_or(cx.config.initial_rto, |srtt| srtt * 2 + more);
-        let rto = if cx.snd.rto_expires.is_set() { cx.snd.rto_expires } else { expiry(cx.now, cx.now + cx.snd.rto) };
-        self.probe.pto = expiry(cx.now, cx.now + pto).min(rto);
-    }
-
-    fn end_probe(&mut self) {
-        self.probe.pto = Instant::NEVER;
-        self.probe.end_seq = None;
-    }
-
-    /// RFC 8985 §7.4.2: what an ACK shows about the probe.
-    fn process_probe_ack(&mut self, ack: &AckFacts<'_>, verdicts: &mut Verdicts) {
-        let Some(end_seq) = self.probe.end_seq.filter(|end_seq| ack.ack >= *end_seq) else { return };
-        let reported = ack.dsack.is_some_and(|dsack| dsack.right == end_seq);
-        let silent = !ack.advances() && ack.newly.is_empty() && ack.dsack.is_none();
-        let repaired = self.probe.is_retrans && !reported && ack.ack > end_seq;
-        if repaired {
-            verdicts.probe_repaired_loss();
-        }
-        if repaired || !self.probe.is_retrans || reported || silent {
-            self.probe.end_seq = None;
+        if self.config.tlp {
+            let single = cx.board.sent().segments == Segments(1);
+            let more = if single { self.config.max_ack_delay } else { self.config.slack };
+            self.probe.schedule(cx, cx.snd.srtt.map_or(cx.config.initial_rto, |srtt| srtt * 2 + more));
         }
     }
 }
@@ -323,7 +290,7 @@ impl LossDetector for Rack {
         } else if ack.advances() {
             self.reo_timer = Instant::NEVER; // rule 11
         }
-        self.process_probe_ack(ack, verdicts);
+        self.probe.on_ack(ack, verdicts);
         if ack.advances() || !ack.newly.is_empty() {
             self.schedule_probe(cx);
         }
@@ -331,17 +298,12 @@ impl LossDetector for Rack {
 
     fn on_timer(&mut self, cx: &Context<'_>, verdicts: &mut Verdicts) {
         self.waits = false;
-        if self.probe.pto <= cx.now {
-            self.probe.pto = Instant::NEVER;
-            if self.probe.end_seq.is_none() {
-                verdicts.probe();
-            }
-        }
+        self.probe.on_timer(cx.now, verdicts);
         self.detect_loss(cx, verdicts);
     }
 
     fn deadline(&self) -> Instant {
-        self.reo_timer.min(self.probe.pto)
+        self.reo_timer.min(self.probe.pto())
     }
 
     /// Rule 9.
@@ -357,11 +319,8 @@ impl LossDetector for Rack {
             self.first.note(cx.now);
         }
         match cause {
-            SendReason::Probe => {
-                self.probe.end_seq = Some(cx.snd.snd_nxt);
-                self.probe.is_retrans = again;
-            }
-            SendReason::New if self.probe.end_seq.is_none() => self.schedule_probe(cx),
+            SendReason::Probe => self.probe.on_sent(cx, again),
+            SendReason::New if self.probe.end_seq().is_none() => self.schedule_probe(cx),
             _ => {}
         }
     }
@@ -378,11 +337,11 @@ impl Plugin for Rack {
         self.waits = false;
         match event {
             RecoveryEvent::EnterRecovery => {
-                self.end_probe();
+                self.probe.end();
                 self.first.begin(cx);
             }
             RecoveryEvent::Timeout { .. } => {
-                self.end_probe();
+                self.probe.end();
                 self.overtaking.look_again();
             }
             RecoveryEvent::LeaveRecovery => {

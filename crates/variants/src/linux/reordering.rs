@@ -44,12 +44,12 @@ impl Default for LinuxReorderingConfig {
 
 impl Algorithm<dyn DupThresh> for LinuxReorderingConfig {
     fn build(&self) -> Box<dyn DupThresh> {
-        Box::new(Degree { learned: self.initial, highest: None, in_episode: false, config: self.clone() })
+        Box::new(Degree::new(self.clone()))
     }
 }
 
 #[derive(Clone, Debug)]
-struct Degree {
+pub(super) struct Degree {
     config: LinuxReorderingConfig,
     learned: Segments,
     /// The highest segment delivered before the current ACK.
@@ -58,6 +58,28 @@ struct Degree {
 }
 
 impl Degree {
+    pub(super) fn new(config: LinuxReorderingConfig) -> Degree {
+        Degree { learned: config.initial, highest: None, in_episode: false, config }
+    }
+
+    pub(super) fn learned(&self) -> Segments {
+        self.learned
+    }
+
+    /// Another part has learned more.
+    pub(super) fn raise(&mut self, learned: Segments) {
+        self.learned = self.learned.max(learned);
+    }
+
+    /// Returns the distance that this ACK shows, if any.
+    pub(super) fn learn(&mut self, cx: &Context<'_>, ack: &AckFacts<'_>) -> Option<Segments> {
+        let late = self.latecomer(cx, ack);
+        self.highest = self.highest.max(ack.highest);
+        let distance = Segments(ack.highest?.beyond(late?).0 + 1);
+        self.learned = self.learned.max(distance.min(self.config.max));
+        Some(distance)
+    }
+
     /// Rules 1 and 2: the lowest segment that this ACK shows to have been late.
     fn latecomer(&self, cx: &Context<'_>, ack: &AckFacts<'_>) -> Option<SegId> {
         let first = lowest_overtaken(cx, ack, self.highest);
@@ -85,11 +107,7 @@ fn delayed_by_timestamp(cx: &Context<'_>, ack: &AckFacts<'_>) -> Option<SegId> {
 
 impl DupThresh for Degree {
     fn on_ack(&mut self, cx: &Context<'_>, ack: &AckFacts<'_>) {
-        if let (Some(late), Some(highest)) = (self.latecomer(cx, ack), ack.highest) {
-            let degree = Segments(highest.beyond(late).0 + 1);
-            self.learned = self.learned.max(degree.min(self.config.max));
-        }
-        self.highest = self.highest.max(ack.highest);
+        self.learn(cx, ack);
     }
 
     fn dup_thresh(&self, _cx: &Context<'_>) -> Segments {

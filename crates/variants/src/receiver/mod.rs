@@ -1,5 +1,6 @@
 //! Variants in which the receiver hides reordering: it delays or withholds duplicate ACKs.
 
+pub mod juggler;
 pub mod lpc_receiver;
 pub mod paxson_rcv;
 pub mod yang;
@@ -12,7 +13,19 @@ use crate::pages;
 use crate::variant::{ChangedEnd, Status, Variant};
 
 /// The variants, in the order of lists.
-pub const VARIANTS: &[Variant] = &[YANG, PAXSON_RCV, LPC_RECEIVER];
+pub const VARIANTS: &[Variant] = &[YANG, PAXSON_RCV, LPC_RECEIVER, JUGGLER];
+
+const JUGGLER: Variant = Variant {
+    name: "juggler",
+    aliases: &[],
+    summary: "the receiver holds segments above a gap for up to 100 us, before TCP sees them",
+    source: "Juggler, EuroSys 2016",
+    side: ChangedEnd::Receiver,
+    peer_needs: "nothing",
+    status: Status::Partial,
+    page: &pages::RECEIVER_JUGGLER,
+    compose: || Composition { ack_policy: juggler::JugglerConfig::default().into(), ..Composition::default() },
+};
 
 const LPC_RECEIVER: Variant = Variant {
     name: "lpc-receiver",

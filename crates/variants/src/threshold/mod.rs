@@ -1,9 +1,11 @@
 //! Variants that adapt the number of duplicate ACKs that indicate a loss.
 
+pub mod ancr;
 pub mod blanton_allman;
 pub mod leung_ma;
 pub mod lpc_sender;
 pub mod ncr;
+mod reordering_extent;
 pub mod rn;
 pub mod rr;
 
@@ -37,6 +39,8 @@ pub const VARIANTS: &[Variant] = &[
     LEUNG_MA_PORT,
     NCR_CAREFUL,
     NCR_AGGRESSIVE,
+    ANCR_CAREFUL,
+    ANCR_AGGRESSIVE,
     RN,
 ];
 
@@ -163,6 +167,39 @@ fn ncr_with(mode: Mode) -> Composition {
     Composition {
         dup_thresh: ncr::NcrConfig { mode }.into(),
         limited_transmit: ncr::NcrConfig { mode }.into(),
+        loss_response: ncr::FromBeforeDisorderConfig {}.into(),
+        without_sack: Some(ncr::without_sack),
+        ..Composition::default()
+    }
+}
+
+/// The registry entry of the careful variant.
+const ANCR_CAREFUL: Variant = Variant {
+    name: "ancr-careful",
+    aliases: &["ancr"],
+    summary: "a threshold as large as the reordering seen so far, at most that of ncr-careful",
+    source: "draft-zimmermann-tcpm-reordering-reaction-02; draft-zimmermann-tcpm-reordering-detection-02",
+    side: ChangedEnd::Sender,
+    peer_needs: "SACK, timestamps or DSACK, a receive buffer of two windows",
+    status: Status::Faithful,
+    page: &pages::THRESHOLD_ANCR,
+    compose: || ancr_with(Mode::Careful),
+};
+
+/// The registry entry of the aggressive variant.
+const ANCR_AGGRESSIVE: Variant = Variant {
+    name: "ancr-aggressive",
+    aliases: &[],
+    summary: "a threshold as large as the reordering seen so far, at most that of ncr-aggressive",
+    page: &pages::THRESHOLD_ANCR,
+    compose: || ancr_with(Mode::Aggressive),
+    ..ANCR_CAREFUL
+};
+
+fn ancr_with(mode: Mode) -> Composition {
+    Composition {
+        dup_thresh: ancr::AncrConfig { mode, ..ancr::AncrConfig::default() }.into(),
+        limited_transmit: ancr::AncrTransmitConfig { mode }.into(),
         loss_response: ncr::FromBeforeDisorderConfig {}.into(),
         without_sack: Some(ncr::without_sack),
         ..Composition::default()

@@ -110,7 +110,7 @@ impl DupThresh for Share {
 }
 
 /// `max(LT_F * (FlightSize / SMSS), 3)`, in whole segments.
-fn share(mode: Mode, flight_size: Bytes, smss: Bytes) -> Segments {
+pub(super) fn share(mode: Mode, flight_size: Bytes, smss: Bytes) -> Segments {
     let (numerator, denominator) = match mode {
         Mode::Careful => (2, 3),
         Mode::Aggressive => (1, 2),

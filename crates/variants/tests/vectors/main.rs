@@ -1,6 +1,7 @@
 //! Worked examples of the algorithms, one file for each. They are one program, because linking takes longer than
 //! running.
 
+mod ancr;
 mod bbr;
 mod bbr1;
 mod blanton_allman;
@@ -10,8 +11,10 @@ mod dsack;
 mod dsack_repeat;
 mod eifel;
 mod frto;
+mod juggler;
 mod leung_ma;
 mod linux;
+mod linux_before_rack;
 mod lpc_receiver;
 mod lpc_sender;
 mod ncr;

@@ -173,7 +173,7 @@ vector!(rack_retransmits_within_the_window, |isn| {
 
 fn with_prr_of_linux() -> Composition {
     Composition {
-        fast_recovery: linux::prr::LinuxPrrConfig {}.into(),
+        fast_recovery: linux::prr::LinuxPrrConfig::default().into(),
         limited_transmit: LimitedTransmit::Off {},
         ..Composition::default()
     }
