@@ -148,7 +148,7 @@ that was captured so many times.
 
 
 def ceiling(live: dict, paths: set[str]) -> str:
-    """Return how well the live transfers with one seed predict those with another, as sentences; nothing without another."""
+    """Say how well the live transfers with one seed predict those with another; nothing without another."""
     taus = []
     for path in paths:
         seeds = [live[path][sender][:2] for sender in SENDERS]
@@ -157,8 +157,8 @@ def ceiling(live: dict, paths: set[str]) -> str:
     if not taus:
         return ""
     return f"""
-The live transfers vary, too: between the rankings of the first two seeds, tau is {statistics.mean(taus):.2f}. A replay of
-one transfer hardly predicts the others better than that transfer itself.
+The live transfers vary, too: between the rankings of the first two seeds, tau is {statistics.mean(taus):.2f}.
+A replay of one transfer hardly predicts the others better than that transfer itself.
 """
 
 
