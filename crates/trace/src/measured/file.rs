@@ -7,6 +7,10 @@ use reknit_units::Duration;
 use super::{Limits, MeasuredPath};
 use crate::{CapturePoint, DirectionReport};
 
+/// A packet gets what happened to one that was sent at most so many round trips earlier or later, at least so long.
+/// In a shorter time, a slow sender has sent few packets, of which one that is lost would stand for many.
+const WITHIN: u64 = 5;
+const MIN_WITHIN: Duration = Duration::from_millis(100);
 /// Values on a line.
 const PER_LINE: usize = 12;
 
@@ -42,7 +46,7 @@ impl MeasuredPath {
         }
         if self.fates.iter().any(|fate| fate.late != Some(Duration::ZERO)) {
             text.push_str("\n# How late each packet was, or that it was lost.\n");
-            let within = micros(self.round_trip.max(Duration::from_millis(20)));
+            let within = micros((self.round_trip * WITHIN).max(MIN_WITHIN));
             let lot = |late: Option<Duration>| late.map_or_else(|| "lost".to_owned(), micros);
             stage(&mut text, "fates", &within, self.fates.iter().map(|fate| (fate.at, lot(fate.late))));
         }
