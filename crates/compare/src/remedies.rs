@@ -101,9 +101,13 @@ fn transits(direction: &DirectionReport, capture: &Path, options: &Options) -> R
 /// it, and another sender may be faster.
 fn replay(direction: &DirectionReport, transits: &[Transit]) -> Option<Replayed> {
     let path = MeasuredPath::new(direction, transits, None).ok()?;
-    let faster = path.rate_is_least.then(|| Rate::from_bits_per_second((path.rate_mbit_s * 1e6 * ROOM) as u64));
-    let mut faster = faster.and_then(|rate| MeasuredPath::new(direction, transits, Some(rate)).ok());
-    faster.iter_mut().for_each(|path| path.rate_is_least = true);
+    #[expect(clippy::cast_sign_loss, reason = "a rate is not negative")]
+    let higher = Rate::from_bits_per_second((path.rate_mbit_s * 1e6 * ROOM) as u64);
+    let faster = || MeasuredPath::new(direction, transits, Some(higher)).ok();
+    let mut faster = if path.rate_is_least { faster() } else { None };
+    if let Some(faster) = &mut faster {
+        faster.rate_is_least = true;
+    }
     faster.into_iter().chain([path]).find_map(|path| replay_on(&path, direction))
 }
 

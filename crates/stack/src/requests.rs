@@ -86,7 +86,7 @@ impl Requests {
     }
 
     /// A SYN or the answer to a cookie has arrived.
-    pub(crate) fn add(&mut self, pending: Pending) -> Added {
+    pub(crate) fn add(&mut self, pending: &Pending) -> Added {
         self.forget_old(pending.arrived);
         let key = (pending.flow.remote, pending.flow.local);
         if let Some(known) = self.by_flow.get(&key).and_then(|id| self.pending.get_mut(id)) {
@@ -100,7 +100,7 @@ impl Requests {
         self.count += 1;
         let id = RequestId(self.count);
         self.by_flow.insert(key, id);
-        self.pending.insert(id, pending);
+        self.pending.insert(id, *pending);
         if std::mem::take(&mut self.wants_request) { Added::New } else { Added::Told }
     }
 

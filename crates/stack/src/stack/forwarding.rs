@@ -21,10 +21,10 @@ impl Stack {
     pub(super) fn on_request(&mut self, now: Instant, flow: FourTuple, arrived: &Decoded<'_>, above: Option<SeqNum>) {
         // The peer retransmits the data of a SYN once the connection is open.
         let syn = Segment { len: 0, ..arrived.segment };
-        self.add_request(Pending { flow, hop_limit: arrived.hop_limit, syn, ack: None, above, arrived: now });
+        self.add_request(&Pending { flow, hop_limit: arrived.hop_limit, syn, ack: None, above, arrived: now });
     }
 
-    fn add_request(&mut self, pending: Pending) {
+    fn add_request(&mut self, pending: &Pending) {
         match self.requests.add(pending) {
             Added::Told => {}
             Added::New => self.events.push(Event::Requested),
@@ -45,7 +45,7 @@ impl Stack {
         // The peer also retransmits the data and the FIN that it may carry.
         let ack = Segment { len: 0, flags: Flags::ACK, ..arrived.segment };
         let hop_limit = arrived.hop_limit;
-        self.add_request(Pending { flow, hop_limit, syn, ack: Some(ack), above: None, arrived: now });
+        self.add_request(&Pending { flow, hop_limit, syn, ack: Some(ack), above: None, arrived: now });
         true
     }
 

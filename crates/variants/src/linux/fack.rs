@@ -87,7 +87,7 @@ impl Algorithm<dyn LossDetector> for LinuxFackConfig {
     }
 
     fn build(&self) -> Box<dyn LossDetector> {
-        Box::new(Fack {
+        Box::new(Detector {
             degree: Degree::new(self.reordering.clone()),
             fack: self.fack,
             early: self.early_retransmit,
@@ -119,7 +119,7 @@ struct Resent {
 }
 
 #[derive(Clone, Debug)]
-struct Fack {
+struct Detector {
     config: LinuxFackConfig,
     /// The engine keeps the threshold constant during recovery; Linux does not.
     degree: Degree,
@@ -145,7 +145,7 @@ fn in_episode(cx: &Context<'_>) -> bool {
     matches!(cx.snd.phase, Phase::Recovery | Phase::Loss)
 }
 
-impl Fack {
+impl Detector {
     fn degree(&self, cx: &Context<'_>) -> Segments {
         if cx.snd.phase == Phase::Recovery { self.degree.learned() } else { cx.snd.dup_thresh }
     }
@@ -288,7 +288,7 @@ fn mark(id: SegId, record: &SegmentRecord, verdicts: &mut Verdicts) {
     }
 }
 
-impl LossDetector for Fack {
+impl LossDetector for Detector {
     /// Rule 10.
     fn traits(&self) -> LossDetectorTraits {
         LossDetectorTraits {
@@ -363,7 +363,7 @@ impl LossDetector for Fack {
     }
 }
 
-impl Plugin for Fack {
+impl Plugin for Detector {
     fn on_recovery_event(&mut self, cx: &Context<'_>, event: RecoveryEvent) {
         self.waits = false;
         self.early_timer = Instant::NEVER;

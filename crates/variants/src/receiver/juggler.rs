@@ -1,6 +1,6 @@
 //! # JUGGLER
 //!
-//! Geng, Jeyakumar, Kabbani, Alizadeh: Juggler: A Practical Reordering Resilient Network Stack for Datacenters. EuroSys,
+//! Geng, Jeyakumar, Kabbani, Alizadeh: Juggler: A Practical Reordering Resilient Network Stack for Datacenters. `EuroSys`,
 //! 2016; as in the authors' changes to Linux 4.1 (`net/core/dev.c`, `net/ipv4/tcp_offload.c`).
 //!
 //! **What it changes.** Only the receiver, below TCP: where the network card's segments are merged (GRO), those that arrive
