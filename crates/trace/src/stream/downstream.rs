@@ -135,8 +135,8 @@ impl Downstream {
         has_progressed
     }
 
-    /// A packet of the receiver passes, with `len` bytes of its own: whether it is a copy, and if packets are missing before it,
-    /// when the one before them passed.
+    /// A packet of the receiver passes, with `len` bytes of data. Returns whether it is a copy, and, if packets are missing before it,
+    /// when the last one before the gap passed.
     #[inline]
     pub(super) fn on_packet(&mut self, ip_id: Option<u16>, len: u32, now: Instant) -> (bool, Option<Instant>) {
         (self.ack_ids.is_copy(ip_id), self.ack_ids.on_packet(ip_id, len, now))
