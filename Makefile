@@ -4,7 +4,7 @@ CARGO ?= cargo
 PYTHON ?= python3
 TARGET := $(or $(CARGO_TARGET_DIR),target)
 
-.PHONY: help build demo test python python-test lint fmt bench doc docs site security transports fuzz soak dist clean
+.PHONY: help build demo test python python-test lint fmt bench instructions doc docs site security transports fuzz soak dist clean
 
 help: ## List the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  \1\t/' | expand -t 16
@@ -39,13 +39,16 @@ bench: ## Measure the cost per ACK and with many flows (study/results), and comp
 	$(CARGO) bench --locked -p reknit-variants --bench per_ack
 	$(CARGO) bench --locked -p reknit-variants --bench worst
 	$(CARGO) bench --locked -p reknit-variants --bench cost > $(TARGET)/cost.md
-	@$(PYTHON) study/reknit_study/_generated.py "make bench" < $(TARGET)/cost.md > study/results/cost.md
+	@$(PYTHON) study/reknit_study/_generated.py "make bench" study/results/cost.md < $(TARGET)/cost.md
 	$(CARGO) bench --locked -p reknit-sim --bench scale > $(TARGET)/scale.md
-	@$(PYTHON) study/reknit_study/_generated.py "make bench" < $(TARGET)/scale.md > study/results/scale.md
-	$(CARGO) bench --locked -p reknit-sim --bench instructions -- --table > $(TARGET)/instructions.md
-	@$(PYTHON) study/reknit_study/_generated.py "make bench" < $(TARGET)/instructions.md > study/results/instructions.md
+	@$(PYTHON) study/reknit_study/_generated.py "make bench" study/results/scale.md < $(TARGET)/scale.md
+	@$(MAKE) --silent instructions ARGUMENTS="-- --table" > $(TARGET)/instructions.md
+	@$(PYTHON) study/reknit_study/_generated.py "make bench" study/results/instructions.md < $(TARGET)/instructions.md
 	@$(PYTHON) study/benches/ns2/compare.py $(CARGO)
 	@$(PYTHON) study/benches/ns2/two_paths.py $(CARGO)
+
+instructions: ## Count instructions per segment and packet; fail if a case needs over 3 % more than recorded
+	$(CARGO) bench --locked -p reknit-sim -p reknit-stack -p reknit-trace --bench instructions $(ARGUMENTS)
 
 doc: ## Build the documentation of the crates: target/doc
 	$(CARGO) doc --workspace --no-deps --locked

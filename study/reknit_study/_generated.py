@@ -1,6 +1,6 @@
 """The line below the title of a generated page: by which command, at which commit.
 
-As a program, it adds the line to a page on standard input: `_generated.py COMMAND < PAGE`.
+As a program, it adds the line to a text on standard input, and writes the page: `_generated.py COMMAND PAGE < TEXT`.
 """
 
 import subprocess
@@ -17,4 +17,4 @@ def generated(command: str) -> str:
 
 if __name__ == "__main__":
     title, rest = sys.stdin.read().split("\n", 1)
-    print(f"{title}\n\n{generated(sys.argv[1])}\n{rest}", end="")
+    Path(sys.argv[2]).write_text(f"{title}\n\n{generated(sys.argv[1])}\n{rest.rstrip()}\n")

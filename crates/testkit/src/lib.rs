@@ -7,6 +7,7 @@ pub mod bottleneck;
 pub mod flight;
 pub mod fragments;
 pub mod gateway;
+pub mod instructions;
 pub mod machine;
 pub mod mixed_composition;
 pub mod network;

@@ -135,19 +135,6 @@ fn flood() -> [f64; 3] {
     [memory().saturating_sub(before) as f64, (processor_time() - began) * 1e9 / counted, f64::from(honest)]
 }
 
-/// Ten connections exchange messages, one at a time, then each transfers 60,000 bytes, ten times; returns the number of
-/// segments. `valgrind --tool=callgrind --toggle-collect='*exchanges*' scale-... segments reknit` counts their instructions.
-#[inline(never)]
-fn exchanges(pair: &mut Pair) -> usize {
-    let mut segments = 0;
-    for n in 0..MESSAGES / 10 {
-        pair.now = pair.now + Duration::from_millis(100);
-        segments += pair.run_timers();
-        segments += pair.exchange_messages(&[n % FEW]);
-    }
-    segments + (0..10).map(|_| pair.transfer(60_000)).sum::<usize>()
-}
-
 /// Runs this program with `arguments`; the numbers that it prints.
 fn separately(arguments: [&str; 2]) -> Vec<f64> {
     let program = std::env::current_exe().expect("the program has a path");
@@ -164,7 +151,6 @@ fn main() {
         ["memory", variant] => memory_per_end(variant).to_vec(),
         ["time", variant] => times(variant),
         ["flood", _] => flood().to_vec(),
-        ["segments", variant] => vec![exchanges(&mut Pair::new(FEW, variant)) as f64],
         _ => return tables(),
     };
     println!("{}", numbers.iter().map(f64::to_string).collect::<Vec<_>>().join(" "));
