@@ -133,13 +133,8 @@ impl Sender {
         self.decide_on_undo(now, &ack);
         self.undo_earlier(now, &ack); // step 7
         let undo_allows_growth = spurious.is_none_or(|spurious| self.respond_to_spurious(now, &ack, spurious));
-        let window_is_set = self.detect_loss(now, &ack); // step 8
-        add_losses(&mut ack, &self.board, lost_before);
-        // RFC 3168 §6.1.2: the window grows only on ACKs that do not echo congestion.
-        let may_grow =
-            undo_allows_growth && !window_is_set && !timeout_was_undecided && !ack.ece && !self.state.is_frozen(now);
-        self.grow_window(now, &ack, may_grow); // step 9
-        self.respond_to_ecn(now, &ack); // also step 9
+        let may_grow = undo_allows_growth && !timeout_was_undecided;
+        self.detect_loss_or_grow(now, &mut ack, lost_before, may_grow); // steps 8 and 9
         self.choose_order(now, &ack);
         self.count(&ack);
 
@@ -148,6 +143,17 @@ impl Sender {
         self.transmit_and_refill(now); // step 10
         debug_assert_eq!(self.board.check(), Ok(()));
         is_complete
+    }
+
+    /// Steps 8 and 9: detects losses; without one, the window may grow.
+    #[inline]
+    fn detect_loss_or_grow(&mut self, now: Instant, ack: &mut AckFacts<'_>, lost_before: Bytes, may_grow: bool) {
+        let window_is_set = self.detect_loss(now, ack);
+        add_losses(ack, &self.board, lost_before);
+        // RFC 3168 §6.1.2: the window grows only on ACKs that do not echo congestion.
+        let may_grow = may_grow && !window_is_set && !ack.ece && !self.state.is_frozen(now);
+        self.grow_window(now, ack, may_grow);
+        self.respond_to_ecn(now, ack);
     }
 
     /// Whether a reduction that is made now may be undone later. Before steps 7 and 8, which see the decision.

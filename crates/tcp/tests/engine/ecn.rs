@@ -440,13 +440,9 @@ fn an_ecn_capable_segment_without_a_mark_is_not_echoed() {
 }
 
 #[test]
-fn a_mark_after_a_gap_is_echoed_at_once() {
+fn a_mark_after_a_gap_or_on_a_fin_is_echoed_at_once() {
     let mut peer = established();
     assert_eq!(peer.exchange(marked(data(101, 1, 100))), [".E 1:1(0) ack 1 sack 101:201"]);
-}
-
-#[test]
-fn a_mark_on_a_fin_with_data_is_echoed() {
     let mut peer = established();
     assert_eq!(peer.exchange(marked(segment(Flags::FIN | Flags::ACK, 1, 1, 100))), [".E 1:1(0) ack 102"]);
 }
