@@ -63,6 +63,7 @@ _STREAMS: Schema = {
     "sack": "bool",
     "timestamps": "bool",
     "dsacks": "int",
+    "hidden_sacks": "int",
     "largest_payload": "int",
     "mss": "int",
     "advice": "list",

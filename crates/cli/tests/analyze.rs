@@ -268,3 +268,40 @@ fn other_formats_come_with_the_command_that_converts_them() {
     let line = format!("editcap -F pcapng '{}' '{}'", file.name(), file.0.with_extension("pcapng").display());
     assert!(error.contains("is a capture of snoop (Solaris); convert it: ") && error.contains(&line), "{error}");
 }
+
+/// The packets of a pcapng file, with at most `len` bytes each.
+fn shortened(file: &[u8], len: u32) -> Vec<u8> {
+    let number = |at: usize| u32::from_le_bytes(file[at..at + 4].try_into().unwrap());
+    let (mut short, mut at) = (Vec::new(), 0);
+    while at < file.len() {
+        let (kind, total) = (number(at), number(at + 4) as usize);
+        let block = &file[at..at + total];
+        if kind == 6 {
+            let captured = number(at + 20).min(len);
+            let padded = captured.next_multiple_of(4);
+            let new_total = (32 + padded).to_le_bytes();
+            short.extend([&block[..4], &new_total, &block[8..20], &captured.to_le_bytes(), &block[24..28]].concat());
+            short.extend(&block[28..28 + captured as usize]);
+            short.extend(vec![0; (padded - captured) as usize]);
+            short.extend(new_total);
+        } else {
+            short.extend(block);
+        }
+        at += total;
+    }
+    short
+}
+
+#[test]
+fn without_sack_blocks_nothing_is_said_about_the_order() {
+    let capture = Temporary::capture("displaced", "sack", "sender", "4 s");
+    let whole = json(capture.name())["directions"][0].take();
+    assert!(count(&whole["verdicts"]["reordered"]) > 0 && count(&whole["options"]["hidden_sacks"]) == 0);
+    let short = Temporary::new("short.pcapng");
+    // The headers of IP and TCP; the options of TCP are cut off.
+    std::fs::write(&short.0, shortened(&std::fs::read(&capture.0).unwrap(), 40)).unwrap();
+    let direction = json(short.name())["directions"][0].take();
+    assert!(count(&direction["options"]["hidden_sacks"]) > 0);
+    let text = stdout(&["analyze", short.name()]);
+    assert!(text.contains("whether packets were reordered is not known") && !text.contains("in order"), "{text}");
+}

@@ -201,6 +201,8 @@ pub struct OptionsReport {
     pub timestamps: Option<bool>,
     /// Reports of duplicates (DSACK) that passed.
     pub dsacks: u64,
+    /// Acknowledgments whose SACK blocks cannot be read: they are cut off, or their numbers are not those of the data.
+    pub hidden_sacks: u32,
     /// The largest payload, bytes. More than the segment size: segmentation offload (TSO, GRO).
     pub largest_payload: u32,
     /// The segment size that the receiver announced; null if its SYN was not captured.
@@ -486,6 +488,7 @@ impl OptionsReport {
             sack: both.map(|(a, b)| a.sack && b.sack),
             timestamps: both.map(|(a, b)| a.timestamps && b.timestamps),
             dsacks: data.downstream.duplicates,
+            hidden_sacks: data.downstream.hidden,
             largest_payload: data.largest(),
             mss: other.and_then(|syn| syn.mss),
             path_mtu: data.path_mtu(),

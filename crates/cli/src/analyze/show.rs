@@ -127,7 +127,7 @@ fn happened_to_packets(worst: &DirectionReport) -> Option<String> {
         format!("{} of {of} ({share}) {} spurious", whole(spurious), if spurious == 1 { "was" } else { "were" })
     };
     let is_whole = worst.incident(Incident::NotCaptured).is_none();
-    Some(match (lost, spurious) {
+    let text = match (lost, spurious) {
         _ if !shows_arrivals(worst) && worst.packets > 0 && worst.incidents.is_empty() => {
             // If the round trip is known, packets of both ends were captured.
             if worst.round_trip.is_some() {
@@ -135,6 +135,9 @@ fn happened_to_packets(worst: &DirectionReport) -> Option<String> {
             } else {
                 "no acknowledgment was captured, so whether its packets arrived is not known".to_owned()
             }
+        }
+        _ if verdicts.all() == 0 && worst.options.hidden_sacks > 0 => {
+            "nothing was retransmitted; the SACK blocks that would show what was late are cut off".to_owned()
         }
         _ if worst.is_quiet() => match not_acknowledged(worst) {
             0 => "all packets arrived once and in order".to_owned(),
@@ -154,7 +157,7 @@ fn happened_to_packets(worst: &DirectionReport) -> Option<String> {
         (0, 0) if verdicts.reordered > 0 && unknown == 0 && is_whole => {
             "packets were reordered, and nothing was lost".to_owned()
         }
-        (0, 0) if unknown > 0 => format!("no verdict on {} ({})", how_many(unknown, "event"), main_reason(verdicts)),
+        (0, 0) if unknown > 0 => no_verdict(verdicts),
         (0, 0) if verdicts.reordered > 0 => "packets were reordered".to_owned(),
         (0, 0) if verdicts.duplicated > 0 => {
             format!("nothing was lost or late, but the network duplicated {}", how_many(verdicts.duplicated, "packet"))
@@ -173,13 +176,17 @@ fn happened_to_packets(worst: &DirectionReport) -> Option<String> {
         (0, _) if unknown == 0 && is_whole => format!("nothing was lost: {}", were_spurious()),
         (0, _) => were_spurious(),
         _ => format!("{} lost; {}", packets_were(lost), were_spurious()),
-    })
+    };
+    // What little has a verdict may not be typical.
+    let is_minority = retransmissions > 0 && unknown > retransmissions;
+    Some(if is_minority { format!("{}; {text}", no_verdict(verdicts)) } else { text })
 }
 
-/// Why most of the events without a verdict have none.
-fn main_reason(verdicts: &Verdicts) -> &'static str {
+/// How many events have no verdict, and why most of them have none.
+fn no_verdict(verdicts: &Verdicts) -> String {
     let most = verdicts.reasons.iter().max_by_key(|(_, count)| **count);
-    most.map_or("the capture does not tell", |(reason, _)| reason.text())
+    let reason = most.map_or("the capture does not tell", |(reason, _)| reason.text());
+    format!("no verdict on {} ({reason})", how_many(verdicts.cannot_tell, "event"))
 }
 
 fn packets_were(n: u64) -> String {
@@ -195,6 +202,7 @@ fn path(worst: &DirectionReport) -> String {
             number(reordering.late_p50_ms.unwrap_or(0.0)),
             number(reordering.late_p99_ms.unwrap_or(0.0)),
         ),
+        _ if worst.options.hidden_sacks > 0 => "whether packets were reordered is not known".to_owned(),
         _ => "no packet was reordered".to_owned(),
     };
     let buffer = worst.density.buffer_p99.filter(|packets| *packets > 0 && reordering.extent_p50.is_some());

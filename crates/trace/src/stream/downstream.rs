@@ -70,6 +70,8 @@ pub(crate) struct Downstream {
     ack_ids: AckIds,
     /// When an acknowledgment last passed whose SACK blocks could not be read.
     hidden_at: Option<Instant>,
+    /// How many such acknowledgments passed.
+    pub(crate) hidden: u32,
 }
 
 /// The state with which an acknowledgment is compared, from before it.
@@ -116,6 +118,7 @@ impl Downstream {
         // The first block is what has just arrived (RFC 2018 §4), or arrived twice.
         if hides_blocks && !has_duplicate && (blocks.is_empty() || !has_progressed) {
             self.hidden_at = Some(view.now);
+            self.hidden += 1;
         }
         if has_duplicate && let Some(block) = blocks.first() {
             self.on_duplicate(*block, view, out);

@@ -152,10 +152,11 @@ fn contradicts(analysis: &Analysis, confusion: &Confusion) -> bool {
     let much = |label: Label| happened(confusion, label) as f64 > MUCH * worst.packets as f64;
     let verdicts = &worst.verdicts;
     let is_certain = verdicts.cannot_tell == 0;
+    let hides_reordering = worst.options.hidden_sacks > 0;
     let denies = |label: Label, said: u64| is_certain && said == 0 && much(label);
     denies(Label::Lost, verdicts.lost + verdicts.discarded)
         || denies(Label::Spurious, verdicts.spurious)
-        || denies(Label::Reordered, verdicts.reordered)
+        || !hides_reordering && denies(Label::Reordered, verdicts.reordered)
         || is_reversed(worst, confusion)
 }
 
@@ -163,6 +164,10 @@ fn contradicts(analysis: &Analysis, confusion: &Confusion) -> bool {
 fn is_reversed(worst: &DirectionReport, confusion: &Confusion) -> bool {
     let (lost, spurious) = (happened(confusion, Label::Lost), happened(confusion, Label::Spurious));
     let (said_lost, said_spurious) = (worst.verdicts.lost + worst.verdicts.discarded, worst.verdicts.spurious);
+    // Then the headline begins with the events that have no verdict.
+    if worst.verdicts.cannot_tell > said_lost + said_spurious {
+        return false;
+    }
     let enough = |count: u64| count as f64 > MUCH * worst.packets as f64;
     said_lost * 4 < said_spurious && spurious * 4 < lost && enough(lost)
         || said_spurious * 4 < said_lost && lost * 4 < spurious && enough(spurious)
