@@ -2,7 +2,8 @@
 //! (draft-ietf-quic-qlog-main-schema-03, draft-ietf-quic-qlog-quic-events-02; version 0.3).
 //!
 //! It shows what the sender of the data saw. Each transmission is a packet and has its own number. A packet counts as lost when its
-//! data is sent again, and an ACK acknowledges the last transmission of data that no ACK has acknowledged before.
+//! data is sent again, and an ACK acknowledges the last transmission of data that no ACK has acknowledged before. A second trace
+//! shows which of these packets arrived at the receiver, so `reknit analyze` knows which were not lost but late.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -19,7 +20,7 @@ use crate::simulate::phase;
 use crate::trace::{MAX_EVENTS, Unwrapped, record};
 use crate::{Error, SimulateOptions};
 
-/// Runs it and returns the text of a `.qlog` file with a trace for each connection; `sample_every` is ignored. None if `stop`
+/// Runs it and returns the text of a `.qlog` file with two traces for each connection; `sample_every` is ignored. None if `stop`
 /// became true.
 ///
 /// # Errors
@@ -44,10 +45,13 @@ struct Recorder<'a> {
     flows: BTreeMap<u32, Flow>,
 }
 
-/// A connection, seen from the end that sends data.
+/// A connection, seen from the end that sends data, and the arrivals at the other end.
 #[derive(Debug, Default)]
 struct Flow {
     events: Vec<Value>,
+    arrivals: Vec<Value>,
+    /// The numbers of the packets that were sent, by the serial numbers of their datagrams.
+    numbers: BTreeMap<u64, u64>,
     own: Unwrapped,
     peers: Unwrapped,
     /// The number of the next packet.
@@ -60,16 +64,28 @@ struct Flow {
 
 impl Recorder<'_> {
     fn file(self, title: &str) -> String {
-        let trace = |(flow, content): (u32, Flow)| {
-            let fields = json!({ "time_format": "relative", "reference_time": 0, "protocol_type": ["TCP"] });
+        let trace = |flow: u32, name: &str, end: &str, events: Vec<Value>| {
+            let title = format!("connection {flow}");
+            let fields = json!({
+                "time_format": "relative", "reference_time": 0, "protocol_type": ["TCP"], "group_id": title,
+            });
             json!({
-                "title": format!("connection {flow}"),
-                "vantage_point": { "name": "sender of data", "type": "client" },
+                "title": title,
+                "vantage_point": { "name": name, "type": end },
                 "common_fields": fields,
-                "events": content.events,
+                "events": events,
             })
         };
-        let traces: Vec<Value> = self.flows.into_iter().map(trace).collect();
+        let traces: Vec<Value> = self
+            .flows
+            .into_iter()
+            .flat_map(|(flow, content)| {
+                [
+                    trace(flow, "sender of data", "client", content.events),
+                    trace(flow, "receiver of data", "server", content.arrivals),
+                ]
+            })
+            .collect();
         let file = json!({ "qlog_version": "0.3", "qlog_format": "JSON", "title": title, "traces": traces });
         file.to_string() + "\n"
     }
@@ -80,13 +96,14 @@ impl Tracer for Recorder<'_> {
 
     fn on_packet(&mut self, now: Instant, event: TraceEvent, datagram: &Datagram) {
         let flow = self.flows.entry(datagram.flow).or_default();
-        let before = flow.events.len();
+        let before = flow.events.len() + flow.arrivals.len();
         match (event, datagram.from) {
             (TraceEvent::Sent, Role::Sender) => flow.on_sent(now, datagram),
+            (TraceEvent::Delivered, Role::Sender) => flow.on_arrival(now, datagram),
             (TraceEvent::Delivered, Role::Receiver) => flow.on_received(now, datagram),
             _ => {}
         }
-        self.events += flow.events.len() - before;
+        self.events += flow.events.len() + flow.arrivals.len() - before;
         self.end_if_full();
     }
 
@@ -122,6 +139,7 @@ impl Flow {
         }
         let number = self.next;
         self.next += 1;
+        self.numbers.insert(datagram.serial, number);
         let first = self.own.offset(segment.seq);
         if segment.len > 0 {
             let last = first + u64::from(segment.len) - 1;
@@ -146,6 +164,15 @@ impl Flow {
             "header": header(segment.flags, number), "raw": { "length": datagram.size().0 }, "frames": frames,
         });
         self.push(now, "transport:packet_sent", &data);
+    }
+
+    /// A packet arrives at the receiver.
+    fn on_arrival(&mut self, now: Instant, datagram: &Datagram) {
+        let Some(number) = self.numbers.get(&datagram.serial) else { return };
+        let header = header(datagram.segment.flags, *number);
+        let data = json!({ "header": header, "raw": { "length": datagram.size().0 } });
+        let time = now.as_secs_f64() * 1e3;
+        self.arrivals.push(json!({ "time": time, "name": "transport:packet_received", "data": data }));
     }
 
     fn on_received(&mut self, now: Instant, datagram: &Datagram) {
@@ -239,7 +266,13 @@ mod tests {
         let options = SimulateOptions { scenario, variant: "dsack-r".to_owned(), seed: 1, sample_every: None };
         let text = qlog(&options, &AtomicBool::new(false)).unwrap().unwrap();
         let file: Value = serde_json::from_str(&text).unwrap();
-        assert_eq!((&file["qlog_version"], file["traces"].as_array().unwrap().len()), (&json!("0.3"), 1));
+        assert_eq!((&file["qlog_version"], file["traces"].as_array().unwrap().len()), (&json!("0.3"), 2));
+        // The late packet arrives behind those that overtook it, and all of them do.
+        let arrived = file["traces"][1]["events"].as_array().unwrap().iter();
+        let mut arrived: Vec<u64> = arrived.filter_map(|e| e["data"]["header"]["packet_number"].as_u64()).collect();
+        assert!(!arrived.is_sorted(), "{arrived:?}");
+        arrived.sort_unstable();
+        assert!(arrived.iter().copied().eq(0..arrived.len() as u64), "{arrived:?}");
         file["traces"][0]["events"].as_array().unwrap().clone()
     }
 
