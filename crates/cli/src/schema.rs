@@ -25,6 +25,8 @@ enum Of {
     Analysis,
     /// The JSON document of `reknit analyze SENDER RECEIVER --json`
     BothEnds,
+    /// The JSON document of `reknit analyze FILE.qlog --json`
+    Qlog,
     /// The JSON document of `reknit replay --json`
     Replay,
     /// A path file
@@ -40,6 +42,7 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
         Of::Result => schema::result(),
         Of::Analysis => schema::of::<reknit_trace::Analysis>(),
         Of::BothEnds => schema::of::<reknit_trace::BothEnds>(),
+        Of::Qlog => schema::of::<reknit_trace::qlog::QlogAnalysis>(),
         Of::Replay => schema::of::<reknit_compare::Replay>(),
         Of::Path => schema::path(),
         Of::Scenario => schema::scenario(),

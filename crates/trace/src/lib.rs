@@ -23,6 +23,7 @@ mod input;
 mod mark;
 mod measured;
 pub mod packet;
+pub mod qlog;
 mod spread;
 mod stream;
 mod streams;

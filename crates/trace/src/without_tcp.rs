@@ -42,6 +42,12 @@ fn hint(left_out: &[LeftOut]) -> String {
     let Some(most) = left_out.first() else { return String::new() };
     let what = &*most.what;
     let both = "`reknit analyze` with a capture from each end tells which packets were lost or late";
+    if what == "QUIC" {
+        return format!(
+            "; {both}; if the sender can write a qlog, `reknit analyze FILE.qlog` tells which packets it declared lost although they \
+             were late"
+        );
+    }
     if ENCRYPTED.contains(&what) {
         return format!("; capture on the interface of the tunnel to see the TCP inside it, or at both ends: {both}");
     }

@@ -112,6 +112,8 @@ fn what_is_left_out_is_named() {
     frames.extend([ends(4433, &quic), ends(4433, &[0x40; 50]), ends(7777, &quic), ends(7777, &[0x45; 50])]);
     frames.extend([ends(1234, &wireguard), ends(53, &[0; 30]), ends(40_001, &[1; 30])]);
     let all = frames.len() as u64;
+    let only_quic = analyze(&file(1, [([0; 8], ends(4433, &quic))])).refuse_without_tcp().unwrap_err();
+    assert!(only_quic.contains("qlog, `reknit analyze FILE.qlog` tells which packets it declared lost"), "{only_quic}");
     let analysis = analyze(&file(1, frames.into_iter().map(|frame| ([0; 8], frame))));
     let named: Vec<String> = analysis.left_out.iter().map(ToString::to_string).collect();
     let expected = [

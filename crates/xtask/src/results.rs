@@ -10,6 +10,7 @@ use reknit_compare::{
     Best, Comparison, Completions, Count, Cuts, Estimate, GroupSummary, Packets, Replay, ReplayCheck, ReplayedPath,
     Retransmissions, Row, RunMeasurements, RunSummary, Series,
 };
+use reknit_trace::qlog::{QlogAnalysis, QlogDirection, QlogFile, ReductionReport, ThresholdReport, WindowReport};
 use reknit_trace::{
     Analysis, BothEnds, CaptureReport, ClockReport, Cost, DelayReport, DensityReport, DirectionReport, FlowReport,
     IncidentReport, Remedy, ReorderingReport, Replayed, Verdicts,
@@ -62,6 +63,12 @@ fn schema_of(name: &str) -> Option<Value> {
         "ClockReport" => schema::of::<ClockReport>(),
         "FlowReport" => schema::of::<FlowReport>(),
         "DelayReport" => schema::of::<DelayReport>(),
+        "QlogAnalysis" => schema::of::<QlogAnalysis>(),
+        "QlogFile" => schema::of::<QlogFile>(),
+        "QlogDirection" => schema::of::<QlogDirection>(),
+        "ThresholdReport" => schema::of::<ThresholdReport>(),
+        "WindowReport" => schema::of::<WindowReport>(),
+        "ReductionReport" => schema::of::<ReductionReport>(),
         "Replay" => schema::of::<Replay>(),
         "ReplayCheck" => schema::of::<ReplayCheck>(),
         "Count" => schema::of::<Count>(),

@@ -3,6 +3,7 @@
 mod annotate;
 mod both_ends;
 mod html;
+mod qlog;
 mod show;
 
 use std::fs::File;
@@ -22,9 +23,9 @@ use crate::input::{self, Given};
 use crate::table::Screen;
 use crate::{Failure, output};
 
-/// Find lost, late, duplicated and spuriously retransmitted packets in captures
+/// Find lost, late, duplicated and spuriously retransmitted packets in captures and in logs of QUIC
 ///
-/// Reads pcap and pcapng, plain or compressed with gzip or zstd. The first lines say what happened to the connection that
+/// Reads pcap, pcapng and qlog, plain or compressed with gzip or zstd. The first lines say what happened to the connection that
 /// suffers most, what it cost, what to do, and how certain that is. A table of all connections follows, the worst first.
 /// docs/guide/analyze.md is a tutorial.
 #[derive(clap::Args, Debug)]
@@ -33,10 +34,12 @@ use crate::{Failure, output};
   reknit analyze slow.pcap.gz --stream 3 --path slow.toml
   reknit analyze slow.pcapng --host 192.0.2.7 --port 443 --from '60 s' --to '90 s'
   reknit analyze sender.pcapng receiver.pcapng
+  reknit analyze client.sqlog server.sqlog
   reknit analyze slow.pcapng --html slow.html --annotate verdicts.pcapng
   tcpdump -i eth0 -s 128 -w - tcp | reknit analyze -")]
 pub(crate) struct Args {
-    /// Captures; `-` is standard input. Two captures with the same packets are compared packet by packet
+    /// Captures or qlogs; `-` is standard input. Two captures with the same packets are compared packet by packet; qlogs of the two
+    /// ends of a connection are joined
     #[arg(required = true, value_name = "FILE")]
     files: Vec<PathBuf>,
     /// Where the captures were made [default: inferred for each connection]
@@ -125,6 +128,9 @@ impl Args {
 
 pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     check(args)?;
+    if qlog::run(args)? {
+        return Ok(());
+    }
     if both_ends::run(args)? {
         return Ok(());
     }

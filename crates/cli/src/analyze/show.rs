@@ -3,7 +3,9 @@
 use std::fmt::Write;
 
 use reknit_config::visible;
-use reknit_trace::{Analysis, CapturePoint, Confidence, Cost, DirectionReport, Incident, IncidentReport, Verdicts};
+use reknit_trace::{
+    Analysis, CapturePoint, Confidence, Cost, DirectionReport, Incident, IncidentReport, ReorderingReport, Verdicts,
+};
 
 use crate::output::{how_many, number, per_cent, whole};
 use crate::table::{self, Align, Column, Screen};
@@ -19,7 +21,11 @@ const MAX_ROWS: usize = 20;
 /// What happened to the connection: the most important.
 const MAX_INCIDENTS: usize = 3;
 /// A share below one of so many does not change the picture.
-const MOSTLY: u64 = 20;
+pub(super) const MOSTLY: u64 = 20;
+/// What to do if nothing happened.
+pub(super) const QUIET: &str = "nothing: no packet was lost or late";
+/// What happened then.
+pub(super) const IN_ORDER: &str = "all packets arrived once and in order";
 
 pub(super) fn text(analysis: &Analysis, screen: Screen) -> String {
     let width = screen.text_width();
@@ -76,7 +82,7 @@ pub(super) fn first_screen(worst: &DirectionReport) -> Vec<(String, String)> {
     } else if !shows_arrivals(worst) {
         "capture both directions: the acknowledgments tell what arrived"
     } else if worst.is_quiet() {
-        "nothing: no packet was lost or late"
+        QUIET
     } else if worst.verdicts.all() == 0 {
         "nothing about the network: no packet was lost or late"
     } else {
@@ -140,7 +146,7 @@ fn happened_to_packets(worst: &DirectionReport) -> Option<String> {
             "nothing was retransmitted; the SACK blocks that would show what was late are cut off".to_owned()
         }
         _ if worst.is_quiet() => match not_acknowledged(worst) {
-            0 => "all packets arrived once and in order".to_owned(),
+            0 => IN_ORDER.to_owned(),
             bytes => format!(
                 "all packets that were acknowledged arrived once and in order; the capture has no acknowledgment of the last {}",
                 how_many(bytes, "byte")
@@ -189,13 +195,13 @@ fn no_verdict(verdicts: &Verdicts) -> String {
     format!("no verdict on {} ({reason})", how_many(verdicts.cannot_tell, "event"))
 }
 
-fn packets_were(n: u64) -> String {
+pub(super) fn packets_were(n: u64) -> String {
     format!("{} {}", how_many(n, "packet"), if n == 1 { "was" } else { "were" })
 }
 
-fn path(worst: &DirectionReport) -> String {
-    let reordering = &worst.reordering;
-    let mut text = match (reordering.extent_p50, reordering.extent_p99) {
+/// How many packets were reordered, and by how much.
+pub(super) fn reordered(reordering: &ReorderingReport) -> String {
+    match (reordering.extent_p50, reordering.extent_p99) {
         (Some(median), Some(p99)) => format!(
             "{} of packets were reordered, by {median} places and {} ms (99 %: {p99} places, {} ms)",
             per_cent(reordering.ratio),
@@ -204,7 +210,21 @@ fn path(worst: &DirectionReport) -> String {
         ),
         _ if worst.options.hidden_sacks > 0 => "whether packets were reordered is not known".to_owned(),
         _ => "no packet was reordered".to_owned(),
-    };
+    }
+}
+
+/// Bytes in a time, as a rate if that is long enough for one.
+pub(super) fn goodput(bytes: u64, duration_s: f64, mbit_s: f64) -> String {
+    if duration_s < MIN_RATE_TIME {
+        format!("{} in {} ms", how_many(bytes, "byte"), number(duration_s * 1e3))
+    } else {
+        format!("{} Mbit/s", number(mbit_s))
+    }
+}
+
+fn path(worst: &DirectionReport) -> String {
+    let reordering = &worst.reordering;
+    let mut text = reordered(reordering);
     let buffer = worst.density.buffer_p99.filter(|packets| *packets > 0 && reordering.extent_p50.is_some());
     if let Some(packets) = buffer {
         let _ = write!(text, "; a buffer of {} packets restores the order (99 %)", whole(packets));
@@ -228,11 +248,7 @@ fn lost(worst: &DirectionReport) -> String {
 
 fn cost(worst: &DirectionReport) -> String {
     let cost = &worst.cost;
-    let mut text = if worst.duration_s < MIN_RATE_TIME {
-        format!("{} in {} ms", how_many(worst.acknowledged_bytes, "byte"), number(worst.duration_s * 1e3))
-    } else {
-        format!("{} Mbit/s", number(worst.goodput_mbit_s))
-    };
+    let mut text = goodput(worst.acknowledged_bytes, worst.duration_s, worst.goodput_mbit_s);
     let about = if cost.lost_is_least { "" } else { "an estimated " };
     let which_cost = format!("which cost {about}{} Mbit/s", estimated(cost));
     if cost.false_reductions > 0 {

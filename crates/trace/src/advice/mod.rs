@@ -1,12 +1,14 @@
 //! What to do about what happened. The rules here use what the capture shows; what a replay of the path shows refines them
 //! ([`DirectionReport::advise`]).
 
+mod of_qlog;
 mod replayed;
 mod text;
 
 use schemars::JsonSchema;
 
 use crate::{CapturePoint, DirectionReport, Incident, UnknownReason, Verdicts};
+pub(crate) use of_qlog::about_qlog;
 pub use replayed::{Change, Remedy, Replayed};
 
 /// Advice. `Display` writes the text that JSON has.
@@ -94,6 +96,17 @@ pub enum Advice {
     CaptureUncompressed,
     /// Find where packets are dropped that were captured near the receiver but did not reach its TCP.
     FindDrops,
+    /// Set larger thresholds of loss detection (RFC 9002 §6.1), which cover 99 % of the late packets or all of them.
+    Thresholds {
+        /// Packet numbers: 99 %, all.
+        packets: [u64; 2],
+        /// Round trips: 99 %, all.
+        round_trips: [f64; 2],
+        /// Those of the sender, if they are known.
+        set: (Option<u64>, Option<f64>),
+    },
+    /// Log at the sender too.
+    LogSender,
     /// Capture at the other end.
     CaptureAt {
         /// Which end.
@@ -232,6 +245,15 @@ pub(crate) fn advice(report: &DirectionReport, speed: Option<Vec<Advice>>) -> Ve
     advice
 }
 
+/// True if so many packets were lost that a window that is halved for each would not allow much more than has passed
+/// (Mathis, Semke, Mahdavi and Ott, 1997). `share`: of packets that were lost; `segment`: bytes.
+fn holds_back(share: f64, segment: u64, round_trip_ms: f64, goodput_mbit_s: f64) -> bool {
+    const CONSTANT: f64 = 1.22;
+    const MUCH_MORE: f64 = 2.0;
+    let allowed = CONSTANT * segment as f64 * 8e-6 / (round_trip_ms / 1e3 * share.sqrt());
+    allowed < MUCH_MORE * goodput_mbit_s
+}
+
 /// What a capture shows of the sender.
 impl DirectionReport {
     /// The share of what the bottleneck carries, if nothing could make the transfer much faster.
@@ -266,18 +288,12 @@ impl DirectionReport {
         self.cost.without_reduction > self.cost.false_reductions
     }
 
-    /// True if so many packets were lost that a window that is halved for each would not allow much more than has passed
-    /// (Mathis, Semke, Mahdavi and Ott, 1997).
+    /// True if losses explain why not more has passed.
     fn is_held_back_by_losses(&self) -> bool {
-        const CONSTANT: f64 = 1.22;
-        const MUCH_MORE: f64 = 2.0;
         let share = self.verdicts.lost as f64 / self.packets.max(1) as f64;
         let Some(round_trip) = &self.round_trip else { return true };
-        if self.incident(Incident::Timeouts).is_some() {
-            return true;
-        }
-        let allowed = CONSTANT * self.segment() as f64 * 8e-6 / (round_trip.least_ms / 1e3 * share.sqrt());
-        allowed < MUCH_MORE * self.goodput_mbit_s
+        self.incident(Incident::Timeouts).is_some()
+            || holds_back(share, self.segment(), round_trip.least_ms, self.goodput_mbit_s)
     }
 
     /// What is missing may be in packets that cannot be read because they are compressed.

@@ -58,6 +58,7 @@ impl fmt::Display for Advice {
                 if place == CapturePoint::Sender { "sender" } else { "receiver" },
                 if has_handshake { "" } else { ", including the handshake" }
             ),
+            Advice::Thresholds { packets, round_trips, set } => write_thresholds(f, packets, round_trips, set),
             other => f.write_str(other.fixed()),
         }
     }
@@ -108,6 +109,10 @@ impl Advice {
             Advice::FindDrops => {
                 "packets that were captured near the receiver did not reach its TCP: look for a firewall between them, for \
                  bad checksums and for drops in the host (`ethtool -S`, `nstat`)"
+            }
+            Advice::LogSender => {
+                "log at the sender too: this log shows which packets were late, but not which of them the sender declared lost, nor \
+                 its window"
             }
             _ => "",
         }
@@ -172,6 +177,33 @@ fn write_keep_order(f: &mut fmt::Formatter<'_>, buffer: Option<u64>, gain: Optio
         write!(f, ", or restore the order with a buffer of {packets} packets")?;
     }
     write_gain(f, gain, "without reordering")
+}
+
+fn write_thresholds(
+    f: &mut fmt::Formatter<'_>,
+    packets: [u64; 2],
+    round_trips: [f64; 2],
+    set: (Option<u64>, Option<f64>),
+) -> fmt::Result {
+    let thresholds = |packets: u64, round_trips: f64| {
+        let round_trips = (round_trips * 100.0).ceil() / 100.0;
+        format!("{} packets and {round_trips} round trips", grouped(packets))
+    };
+    let now = match set {
+        (Some(packets), Some(round_trips)) => format!("now {}", thresholds(packets, round_trips)),
+        _ => "usually 3 packets and 9/8 round trips".to_owned(),
+    };
+    let [most, all] = [0, 1].map(|i| thresholds(packets[i], round_trips[i]));
+    write!(
+        f,
+        "raise the thresholds from which the sender declares packets lost (RFC 9002 section 6.1; {now}): {most} "
+    )?;
+    if most == all {
+        f.write_str("cover all of the late packets")?;
+    } else {
+        write!(f, "cover 99 % of the late packets, {all} all of them")?;
+    }
+    f.write_str("; docs/guide/quic.md says how QUIC stacks set them, and what that costs")
 }
 
 fn write_losses(

@@ -10,7 +10,7 @@ const GZIP: [u8; 2] = [0x1f, 0x8b];
 const ZSTD: [u8; 4] = [0x28, 0xb5, 0x2f, 0xfd];
 
 /// The input without compression.
-pub(super) fn plain<'r>(reader: impl Read + 'r) -> io::Result<Box<dyn Read + 'r>> {
+pub(crate) fn plain<'r>(reader: impl Read + 'r) -> io::Result<Box<dyn Read + 'r>> {
     let mut start = [0; 4];
     let mut reader = reader;
     let mut len = 0;

@@ -9,6 +9,7 @@ mod pcapng;
 use std::io::Read;
 
 use buffer::Buffer;
+pub(crate) use compressed::plain;
 use pcap::Pcap;
 use pcapng::Pcapng;
 
@@ -82,7 +83,7 @@ impl<'r> Frames<'r> {
     /// # Errors
     /// If the reader fails, or the format is none that can be read.
     pub fn new(reader: impl Read + 'r) -> Result<Frames<'r>, Error> {
-        let mut buffer = Buffer::new(compressed::plain(reader)?);
+        let mut buffer = Buffer::new(plain(reader)?);
         let format = if buffer.fill(4)? { Self::format(&mut buffer)? } else { None };
         let Some(format) = format else {
             if let Some(format) = foreign::recognize(buffer.bytes()) {
