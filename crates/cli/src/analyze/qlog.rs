@@ -180,7 +180,7 @@ fn happened(worst: &QlogDirection) -> String {
 }
 
 fn path(worst: &QlogDirection) -> String {
-    let mut text = reordered(&worst.reordering);
+    let mut text = reordered(&worst.reordering, false);
     if !worst.receiver_logged && worst.reordering.ratio > 0.0 {
         text.push_str(", by the order of acknowledgments");
     }

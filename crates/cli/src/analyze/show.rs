@@ -199,8 +199,8 @@ pub(super) fn packets_were(n: u64) -> String {
     format!("{} {}", how_many(n, "packet"), if n == 1 { "was" } else { "were" })
 }
 
-/// How many packets were reordered, and by how much.
-pub(super) fn reordered(reordering: &ReorderingReport) -> String {
+/// How many packets were reordered, and by how much. `is_hidden`: the capture does not show it if it shows none.
+pub(super) fn reordered(reordering: &ReorderingReport, is_hidden: bool) -> String {
     match (reordering.extent_p50, reordering.extent_p99) {
         (Some(median), Some(p99)) => format!(
             "{} of packets were reordered, by {median} places and {} ms (99 %: {p99} places, {} ms)",
@@ -208,7 +208,7 @@ pub(super) fn reordered(reordering: &ReorderingReport) -> String {
             number(reordering.late_p50_ms.unwrap_or(0.0)),
             number(reordering.late_p99_ms.unwrap_or(0.0)),
         ),
-        _ if worst.options.hidden_sacks > 0 => "whether packets were reordered is not known".to_owned(),
+        _ if is_hidden => "whether packets were reordered is not known".to_owned(),
         _ => "no packet was reordered".to_owned(),
     }
 }
@@ -224,7 +224,7 @@ pub(super) fn goodput(bytes: u64, duration_s: f64, mbit_s: f64) -> String {
 
 fn path(worst: &DirectionReport) -> String {
     let reordering = &worst.reordering;
-    let mut text = reordered(reordering);
+    let mut text = reordered(reordering, worst.options.hidden_sacks > 0);
     let buffer = worst.density.buffer_p99.filter(|packets| *packets > 0 && reordering.extent_p50.is_some());
     if let Some(packets) = buffer {
         let _ = write!(text, "; a buffer of {} packets restores the order (99 %)", whole(packets));
