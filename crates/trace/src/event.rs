@@ -42,6 +42,8 @@ pub enum UnknownReason {
     BeforeCapture,
     /// The capture missed packets, perhaps the ones that would decide this.
     CaptureLoss,
+    /// The IP identifications of the receiver show that acknowledgments never passed: they were lost, or the capture missed them.
+    AcksMissing,
     /// The packets were truncated before the end of the SACK blocks that would decide this, or these have the sequence numbers of
     /// the other side of a firewall.
     Truncated,
@@ -221,6 +223,7 @@ impl UnknownReason {
             UnknownReason::CaptureEnds => "capture_ends",
             UnknownReason::BeforeCapture => "before_capture",
             UnknownReason::CaptureLoss => "capture_loss",
+            UnknownReason::AcksMissing => "acks_missing",
             UnknownReason::Truncated => "truncated",
         }
     }
@@ -238,6 +241,7 @@ impl UnknownReason {
             UnknownReason::CaptureEnds => "the capture ends too early",
             UnknownReason::BeforeCapture => "the data may have been sent before the capture began",
             UnknownReason::CaptureLoss => "packets are missing from the capture",
+            UnknownReason::AcksMissing => "acknowledgments of the receiver are missing: lost, or not captured",
             UnknownReason::Truncated => "the SACK blocks cannot be read",
         }
     }

@@ -80,7 +80,7 @@ pub(super) fn first_screen(worst: &DirectionReport) -> Vec<(String, String)> {
     } else if !shows_arrivals(worst) && worst.round_trip.is_some() {
         "capture for longer: the acknowledgments tell what arrived"
     } else if !shows_arrivals(worst) {
-        "capture both directions: the acknowledgments tell what arrived"
+        "capture both directions, and for longer: the acknowledgments tell what arrived"
     } else if worst.is_quiet() {
         QUIET
     } else if worst.verdicts.all() == 0 {
@@ -139,7 +139,7 @@ fn happened_to_packets(worst: &DirectionReport) -> Option<String> {
             if worst.round_trip.is_some() {
                 format!("the capture ends before its {} could be acknowledged", how_many(worst.bytes, "byte"))
             } else {
-                "no acknowledgment was captured, so whether its packets arrived is not known".to_owned()
+                "no acknowledgment of its packets was captured, so whether they arrived is not known".to_owned()
             }
         }
         _ if verdicts.all() == 0 && worst.options.hidden_sacks > 0 => {

@@ -61,8 +61,8 @@ pub enum Advice {
         lost: u64,
         /// Packets with data.
         packets: u64,
-        /// They are lost in runs.
-        in_runs: bool,
+        /// How many are lost in a row, on average.
+        run: f64,
         /// What it gives if none are lost, if a replay has shown it.
         gain: Option<Gain>,
     },
@@ -145,6 +145,8 @@ const THREE: usize = 2;
 const FEW: f64 = 0.1;
 /// Losses in runs of at least this mean length are those of a queue that overflows, or of a link that fails.
 const RUN: f64 = 3.0;
+/// Losses in runs of at most this mean length come mostly one by one.
+const SINGLE: f64 = 1.5;
 
 /// Advice about what happened to the connection rather than to packets.
 fn about_connection(report: &DirectionReport) -> Vec<Advice> {
@@ -195,7 +197,7 @@ fn about_speed(report: &DirectionReport) -> Vec<Advice> {
     } else if full.is_none() && verdicts.spurious_timeout * 2 > verdicts.spurious && !report.undoes() {
         advice.push(Advice::DetectSpuriousTimeouts);
     }
-    if verdicts.lost > verdicts.spurious && !report.loses_in_host() && full.is_none() {
+    if verdicts.lost > verdicts.spurious && !report.loses_mostly_in_host() && full.is_none() {
         advice.push(if report.is_held_back_by_losses() { report.find_losses(None) } else { Advice::FewLosses });
     }
     if advice.is_empty() && verdicts.reordered > 0 && verdicts.spurious == 0 && !is_unknown(report) {
@@ -218,7 +220,7 @@ pub(crate) fn advice(report: &DirectionReport, speed: Option<Vec<Advice>>) -> Ve
     if verdicts.all() == 0 {
         return advice;
     }
-    if report.loses_in_host() {
+    if report.loses_mostly_in_host() {
         advice.push(Advice::FindDrops);
     }
     // Several holes at a time are what SACK is for; reordering makes holes.
@@ -227,6 +229,9 @@ pub(crate) fn advice(report: &DirectionReport, speed: Option<Vec<Advice>>) -> Ve
         advice.push(Advice::EnableSack);
     }
     advice.extend(speed.unwrap_or_else(|| about_speed(report)));
+    if report.loses_in_host() && !report.loses_mostly_in_host() {
+        advice.push(Advice::FindDrops);
+    }
     if lacks_sack && verdicts.reordered == 0 {
         advice.push(Advice::EnableSack);
     }
@@ -236,7 +241,8 @@ pub(crate) fn advice(report: &DirectionReport, speed: Option<Vec<Advice>>) -> Ve
     if verdicts.duplicated > verdicts.all() / 4 {
         advice.push(Advice::FindCopies);
     }
-    if is_unknown(report) {
+    let has_acks = report.acknowledged_bytes > 0 || report.captured_at == CapturePoint::Receiver;
+    if is_unknown(report) && has_acks {
         let is_sender = report.captured_at == CapturePoint::Sender;
         let place = if is_sender { CapturePoint::Receiver } else { CapturePoint::Sender };
         advice.push(Advice::CaptureAt { place, has_handshake: report.options.sack.is_some() });
@@ -272,9 +278,18 @@ impl DirectionReport {
     /// are those that it discards for their old timestamps.
     fn loses_in_host(&self) -> bool {
         const MOSTLY: u64 = 20;
-        let verdicts = &self.verdicts;
-        let unacknowledged = verdicts.reasons.get(&UnknownReason::NotAcknowledged).copied().unwrap_or(0);
-        (verdicts.lost_in_host + unacknowledged) * MOSTLY > verdicts.lost + verdicts.spurious
+        self.lost_in_host() * MOSTLY > self.verdicts.lost + self.verdicts.spurious
+    }
+
+    /// True if these are most of the packets that were lost.
+    fn loses_mostly_in_host(&self) -> bool {
+        self.loses_in_host() && self.lost_in_host() * 2 > self.verdicts.lost
+    }
+
+    /// Packets that were captured near the receiver, but perhaps did not reach its TCP.
+    fn lost_in_host(&self) -> u64 {
+        let unacknowledged = self.verdicts.reasons.get(&UnknownReason::NotAcknowledged).copied().unwrap_or(0);
+        self.verdicts.lost_in_host + unacknowledged
     }
 
     /// True if the sender hardly ever retransmits packets of which duplicate ACKs say that they are missing, but are late.
@@ -309,7 +324,7 @@ impl DirectionReport {
     }
 
     fn find_losses(&self, gain: Option<Gain>) -> Advice {
-        let in_runs = self.loss_runs.mean.unwrap_or(1.0) >= RUN;
-        Advice::FindLosses { lost: self.verdicts.lost, packets: self.packets, in_runs, gain }
+        let run = self.loss_runs.mean.unwrap_or(1.0);
+        Advice::FindLosses { lost: self.verdicts.lost, packets: self.packets, run, gain }
     }
 }

@@ -1,6 +1,6 @@
 //! Advice about what a qlog shows.
 
-use super::{Advice, RUN, holds_back};
+use super::{Advice, holds_back};
 use crate::qlog::QlogDirection;
 
 /// Advice for one direction, the most important first.
@@ -44,6 +44,6 @@ fn about_losses(report: &QlogDirection, lost: u64) -> Advice {
     if !matter {
         return Advice::FewLosses;
     }
-    let in_runs = report.loss_runs.mean.unwrap_or(1.0) >= RUN;
-    Advice::FindLosses { lost, packets: report.packets, in_runs, gain: None }
+    let run = report.loss_runs.mean.unwrap_or(1.0);
+    Advice::FindLosses { lost, packets: report.packets, run, gain: None }
 }

@@ -5,7 +5,7 @@ use std::fmt;
 use reknit_units::grouped;
 use serde::{Serialize, Serializer};
 
-use super::{Advice, Change, Gain, SOME};
+use super::{Advice, Change, Gain, RUN, SINGLE, SOME};
 use crate::CapturePoint;
 
 impl fmt::Display for Advice {
@@ -36,7 +36,7 @@ impl fmt::Display for Advice {
                  on this path"
             ),
             Advice::KeepOrder { buffer, gain } => write_keep_order(f, buffer, gain),
-            Advice::FindLosses { lost, packets, in_runs, gain } => write_losses(f, (lost, packets), in_runs, gain),
+            Advice::FindLosses { lost, packets, run, gain } => write_losses(f, (lost, packets), run, gain),
             Advice::LowerMtu { mtu: Some(mtu), headers } => write!(
                 f,
                 "a link of the path carries packets of up to {mtu} bytes, and larger ones were sent: set this MTU at the sender, \
@@ -206,12 +206,7 @@ fn write_thresholds(
     f.write_str("; docs/guide/quic.md says how QUIC stacks set them, and what that costs")
 }
 
-fn write_losses(
-    f: &mut fmt::Formatter<'_>,
-    (lost, packets): (u64, u64),
-    in_runs: bool,
-    gain: Option<Gain>,
-) -> fmt::Result {
+fn write_losses(f: &mut fmt::Formatter<'_>, (lost, packets): (u64, u64), run: f64, gain: Option<Gain>) -> fmt::Result {
     if lost < SOME {
         let (were, have) = if lost == 1 { ("was", "a single loss has") } else { ("were", "two losses have") };
         write!(
@@ -224,12 +219,14 @@ fn write_losses(
     let share = 100.0 * lost as f64 / packets.max(1) as f64;
     // As many digits as help: 57 %, 2.5 %, 0.04 %.
     let digits = if share >= 10.0 { 0 } else { 2 - usize::from(share >= 1.0) };
-    let how = if in_runs {
-        "in runs: look for a queue that overflows, or a link that fails briefly"
+    let how = if run >= RUN {
+        "mostly in runs: look for a queue that overflows, or a link that fails briefly"
+    } else if run <= SINGLE {
+        "mostly one by one: look for a noisy link, or a policer"
     } else {
-        "one by one: look for a noisy link, or a policer"
+        "one by one and in short runs: look for a noisy link, a policer, or a queue that overflows"
     };
-    write!(f, "{share:.digits$} % of packets were lost, mostly {how}")?;
+    write!(f, "{share:.digits$} % of packets were lost, {how}")?;
     write_gain(f, gain, "without these losses")
 }
 

@@ -119,9 +119,10 @@ impl Downstream {
             Some(UnknownReason::Truncated)
         } else if !by_echo && !self.would_report(range, known.may_report) {
             Some(UnknownReason::NoDuplicateReports)
+        } else if !by_echo && evidence == Evidence::Doubtful {
+            Some(UnknownReason::AcksMissing)
         } else {
-            (!by_echo && (evidence == Evidence::Doubtful || self.may_lack_reports(loss)))
-                .then_some(UnknownReason::CaptureLoss)
+            (!by_echo && self.may_lack_reports(loss)).then_some(UnknownReason::CaptureLoss)
         };
         if let Some(reason) = unknown {
             pieces.add(PathPart::Downstream, &range.first, bytes, TransmissionVerdict::Unknown(reason));
