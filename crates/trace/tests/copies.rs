@@ -120,6 +120,25 @@ fn packets_before_and_behind_a_router_are_one() {
 }
 
 #[test]
+fn a_burst_behind_a_router_may_come_before_its_copies() {
+    // The copies of the last segments come when most packets have none yet.
+    let mut wire = Wire::open();
+    (0..10).for_each(|number| wire.data(50_000 + u64::from(number), number));
+    wire.ack(90_000, 10);
+    let wire = wire.copied(200, |_| true, |copy| copy.bytes[TTL] -= 1);
+    let analysis = wire.analyze(Some(CapturePoint::Middle));
+    assert_eq!(analysis.directions[0].verdicts.all(), 0, "{:?}", analysis.directions[0].verdicts);
+    // A server with few packets: those of the client show that the capture has copies.
+    let mut wire = Wire::open();
+    wire.data(50_000, 0);
+    wire.pass(90_000, 1, Flags::ACK, 501, 1001, 285);
+    wire.pass(90_100, 0, Flags::ACK, 1001, 786, 0);
+    let wire = wire.copied(50, |_| true, |copy| copy.bytes[TTL] -= 1);
+    let analysis = wire.analyze(Some(CapturePoint::Middle));
+    assert!(analysis.directions.iter().all(|direction| direction.verdicts.all() == 0), "{:?}", analysis.directions);
+}
+
+#[test]
 fn one_direction_may_be_captured_twice() {
     let is_data = |i: usize| i != 1 && i % 2 == 1 || i == 0 || i == 2;
     says_nothing(&Wire::transfer().copied(7, is_data, |_| {}), "20");

@@ -53,7 +53,7 @@ impl Clock {
             (Some(last), Some(id)) => {
                 let step = id.wrapping_sub(last);
                 if !(1..=LARGEST_STEP).contains(&step) {
-                    self.on_jump(step, seen);
+                    self.on_other_step(ahead(id, last), seen);
                 } else if self.steps < KNOWN {
                     self.on_step(step, seen);
                 }
@@ -77,9 +77,18 @@ impl Clock {
         self.advanced += u64::from(step);
     }
 
+    /// The IP identification is not a little larger than that of the packet before, unless its counter has wrapped.
+    #[cold]
+    fn on_other_step(&mut self, step: u16, seen: &CapturedSegment) {
+        if !(1..=LARGEST_STEP).contains(&step) {
+            self.on_jump(step, seen);
+        } else if self.steps < KNOWN {
+            self.on_step(step, seen);
+        }
+    }
+
     /// The IP identification is that of the packet before, or another that a counter would not reach. Many senders begin to
     /// choose them otherwise: behind a load balancer, or if a router writes them.
-    #[cold]
     fn on_jump(&mut self, step: u16, seen: &CapturedSegment) {
         let has_counted = self.counts();
         if self.steps < KNOWN {
@@ -148,7 +157,7 @@ impl Clock {
         // Identifications count single packets, but wrap after 2^16 of them. Some senders, reknit's among them,
         // repeat the first timestamp in a retransmission.
         if let (Some(first), Some(second)) = (a.ip_id(), b.ip_id()) {
-            let apart = first.wrapping_sub(second).cast_signed();
+            let apart = ahead(first, second).cast_signed();
             let is_known = self.counts() && self.is_near(a, b);
             let is_close = !self.is_random() && (1..=CLOSE).contains(&apart.unsigned_abs());
             if is_known || is_close {
@@ -168,6 +177,15 @@ impl Clock {
     pub(super) fn tells_apart(&self, apart: Duration) -> bool {
         self.has_own_ids(None) || self.tick().is_some_and(|tick| tick < apart)
     }
+}
+
+/// By how much the identification `id` is ahead of `other`. The counters of old Windows versions have 15 bits: if both numbers are
+/// that small, and so far apart that one of 16 bits cannot have counted from one to the other, it has wrapped.
+fn ahead(id: u16, other: u16) -> u16 {
+    const HALF: u16 = 1 << 15;
+    let ahead = id.wrapping_sub(other);
+    let has_wrapped = id | other < HALF && ahead.cast_signed().unsigned_abs() > LARGEST_STEP;
+    if has_wrapped { ahead.wrapping_add(HALF) } else { ahead }
 }
 
 /// In milliseconds, which may wrap.

@@ -96,20 +96,20 @@ pub(super) enum Seen {
 }
 
 impl Copies {
-    /// Compares the packet with the previous ones.
+    /// Compares the packet with the previous ones. `ttl`: that of the first packet.
     #[inline]
-    pub(super) fn look(&mut self, packet: &Packet, now: Instant) -> Seen {
+    pub(super) fn look(&mut self, packet: &Packet, ttl: Option<u8>, now: Instant) -> Seen {
         let is_here = self.home == Some(packet.interface);
         if self.is_settled && is_here && packet.segment.len <= MAX_SEGMENT {
             return Seen::New;
         }
-        let seen = self.look_closely(packet, now);
+        let seen = self.look_closely(packet, ttl, now);
         self.is_settled = self.packets > FIRST && self.recent.is_none() && self.large.is_none();
         seen
     }
 
     #[inline(never)]
-    fn look_closely(&mut self, packet: &Packet, now: Instant) -> Seen {
+    fn look_closely(&mut self, packet: &Packet, ttl: Option<u8>, now: Instant) -> Seen {
         let is_elsewhere = *self.home.get_or_insert(packet.interface) != packet.interface;
         if is_elsewhere && self.has_several {
             self.left_out += 1;
@@ -121,11 +121,15 @@ impl Copies {
             self.left_out += 1;
             return Seen::LeftOut;
         }
-        if self.packets > FIRST && self.recent.is_none() { Seen::New } else { self.compare(packet, is_elsewhere, now) }
+        if self.packets > FIRST && self.recent.is_none() {
+            Seen::New
+        } else {
+            self.compare(packet, (ttl, is_elsewhere), now)
+        }
     }
 
     #[cold]
-    fn compare(&mut self, packet: &Packet, is_elsewhere: bool, now: Instant) -> Seen {
+    fn compare(&mut self, packet: &Packet, (ttl, is_elsewhere): (Option<u8>, bool), now: Instant) -> Seen {
         let is_marked = is_marked(packet);
         // A host sends the same data again only after a round trip, but the same ACK for each packet.
         if !is_marked && packet.segment.len == 0 && self.left_out == 0 {
@@ -146,7 +150,10 @@ impl Copies {
         };
         recent.copied += u32::from(!std::mem::replace(was_repeated, true));
         self.has_several |= is_elsewhere;
-        let is_capture = is_elsewhere || !is_marked || recent.copied >= ENOUGH && recent.copied * 2 >= self.packets;
+        let are_most = recent.copied >= ENOUGH && recent.copied * 2 >= self.packets;
+        // What a router has forwarded is the copy of what it was sent: a retransmission has the same TTL.
+        let is_forwarded = self.left_out > 0 && ttl != Some(packet.ttl);
+        let is_capture = is_elsewhere || !is_marked || is_forwarded || are_most;
         self.left_out += u64::from(is_capture);
         if is_capture { Seen::LeftOut } else { Seen::Resighting }
     }

@@ -224,7 +224,7 @@ impl Data {
             self.stall_detector.on_retransmission(arrival.frame, arrival.now);
         }
         if end > known.acked {
-            self.stall_detector.on_sent(!is_retransmission, arrival.frame, arrival.now);
+            self.stall_detector.on_sent(end > known.highest, arrival.frame, arrival.now);
         }
         out.mark(arrival.frame, (start, end), if is_retransmission { Passed::Retransmission } else { Passed::Data });
         let is_gap = self.upstream.advance(start, &self.ranges, (known.acked, known.highest.max(end)), arrival.now);

@@ -121,7 +121,10 @@ impl Direction {
             if self.fin == Some(end) && segment.len == 0 {
                 self.fins.on_keep_alive(arrival.frame, arrival.now);
             }
-            self.fin = Some(end);
+            // Some send it again with the number after it.
+            if self.fin.is_none_or(|fin| fin + 1 != end || segment.len > 0) {
+                self.fin = Some(end);
+            }
             self.numbers.reach(end + 1);
         }
         false
@@ -330,8 +333,11 @@ impl Direction {
             self.report_closed(&closed, out);
         }
         if let Some(data) = &mut self.data {
+            if opened.is_some() {
+                data.on_opened_window();
+            }
             if is_zero {
-                data.on_closed_window();
+                counted(data, out, |data, _| data.on_closed_window(ack));
             }
             if let Some(edge) = withdrawn {
                 data.on_window_shrunk(edge);

@@ -429,7 +429,7 @@ impl Downstream {
 
     /// True if the receiver keeps data that arrives out of order, as far as is known.
     pub(super) fn keeps_order(&self, may_report: bool) -> bool {
-        self.has_sack || may_report
+        self.has_sack || may_report || self.duplicates > 0
     }
 
     /// Outstanding data was not answered. Called at the end, before the last ranges are settled.

@@ -115,7 +115,7 @@ impl Handshake {
                     return HandshakeEvidence::Distance(now.since(at));
                 }
             }
-            State::SynAck(_) if is_syn => self.syn_acks += 1,
+            State::SynAck(_) if is_syn => self.syn_acks += u32::from(end != self.client),
             _ => self.state = State::Over, // packets are missing
         }
         HandshakeEvidence::Nothing

@@ -141,7 +141,7 @@ impl Stream {
         self.last = now;
         self.packets += 1;
         self.is_at_rest = false;
-        let copy = self.copies[end].look(packet, now);
+        let copy = self.copies[end].look(packet, self.ttl[end], now);
         if copy == Seen::LeftOut {
             return;
         }
@@ -254,7 +254,9 @@ impl Stream {
             self.directions[end].forget_tail(); // nobody waits for it
         }
         let [own, other] = [&self.directions[end], &self.directions[1 - end]];
-        if own.is_finished() || other.is_finished() && !other.is_outstanding() {
+        // Nothing of the other end's data was taken.
+        let is_refused = other.is_outstanding() && !other.is_finished() && other.acknowledged() == 0;
+        if own.is_finished() && !is_refused || other.is_finished() && !other.is_outstanding() {
             return;
         }
         let is_about_other = other.data().is_some() && (own.data().is_none() || other.is_outstanding());
@@ -277,7 +279,7 @@ impl Stream {
     }
 
     fn release(&mut self, end: usize, log: &mut Log) {
-        let is_doubled = self.copies[end].is_doubled();
+        let is_doubled = self.copies.iter().any(Copies::is_doubled);
         let of_end = self.held.extract_if(.., |event| usize::from(event.end) == end);
         log.events.extend(of_end.filter(|_| !is_doubled));
     }

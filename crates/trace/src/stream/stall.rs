@@ -40,7 +40,7 @@ pub(super) struct Stall {
 }
 
 impl StallDetector {
-    /// A packet with data that is not acknowledged, `is_new` or a retransmission.
+    /// A packet with data that is not acknowledged; `is_new`: nothing with these bytes has passed before.
     #[inline]
     pub(super) fn on_sent(&mut self, is_new: bool, frame: u64, now: Instant) {
         if self.since.is_none() {
@@ -60,6 +60,11 @@ impl StallDetector {
     /// The window is closed. Called before `on_progress` of the same ACK, which clears it.
     pub(super) fn on_closed_window(&mut self) {
         self.is_window = true;
+    }
+
+    /// The window opens: the next data is outstanding anew.
+    pub(super) fn on_opened_window(&mut self) {
+        self.since = None;
     }
 
     /// True if there may have been a stall until now. Called before the round trip is updated by the acknowledgment that ends it.

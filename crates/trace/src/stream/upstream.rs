@@ -410,7 +410,7 @@ pub(super) fn decide_repeats(
                 pieces.add(PathPart::AtCapturePoint, &earlier, bytes, ruling);
                 pieces.add(PathPart::AtCapturePoint, &again.seen, bytes, TransmissionVerdict::Needed);
             }
-            Repeat::Waiting => {
+            Repeat::Waiting if most_lost > 0 => {
                 pieces.add(
                     PathPart::AtCapturePoint,
                     &earlier,

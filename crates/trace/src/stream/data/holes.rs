@@ -105,7 +105,13 @@ impl Data {
         }
         let from = from.max(acked);
         if from < to {
-            self.report_unfilled(PathPart::Upstream, (from, to), above, above.at, out);
+            let hole = (from, to);
+            if known.heard == 0 {
+                // Without any ACK, the receiver may have it: the capture missed it.
+                out.report(PathPart::Upstream, *above, hole, Verdict::Unknown(UnknownReason::CaptureLoss));
+            } else {
+                self.report_unfilled(PathPart::Upstream, hole, above, above.at, out);
+            }
         }
     }
 
