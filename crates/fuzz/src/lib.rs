@@ -9,6 +9,7 @@ mod forwarding;
 mod input;
 mod inputs;
 mod packets;
+mod qlogs;
 mod recovery;
 mod scripts;
 mod segments;
@@ -30,7 +31,7 @@ pub struct Target {
 }
 
 /// All kinds of input.
-pub const TARGETS: [Target; 10] = [
+pub const TARGETS: [Target; 11] = [
     Target { name: "packets", run: packets::run, also: None },
     Target { name: "engine", run: engine::run, also: None },
     Target { name: "stack", run: stack::run, also: None },
@@ -40,6 +41,7 @@ pub const TARGETS: [Target; 10] = [
     Target { name: "scenarios", run: files::scenarios, also: None },
     Target { name: "scripts", run: scripts::run_text, also: Some("crates/script/scripts") },
     Target { name: "captures", run: captures::run, also: None },
+    Target { name: "qlogs", run: qlogs::run, also: None },
     Target { name: "recovery", run: recovery::run, also: None },
 ];
 

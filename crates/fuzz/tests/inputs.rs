@@ -50,5 +50,6 @@ targets! {
     scenarios: 2000,
     scripts: 2000,
     captures: 1000,
+    qlogs: 2000,
     recovery: 4000,
 }
