@@ -32,6 +32,8 @@ PATHS = {
     "sdwan-50ms": ["forward.paths.paths.1.delay=20ms"],
     "fiber-lte": ["forward.paths.paths.1.delay=4ms", "forward.jitter.probability=0"],
     "two-paths-50ms": ["forward.paths.paths.1.delay=50ms"],
+    "quicgo-home": ["forward.delays.probability=0"],
+    "displaced": ["forward.shuffle.probability=0"],
     "lossy": ["forward.loss.probability=0", "reverse.loss.probability=0"],
 }
 # A change is worth it from this factor on. Less than the inverse is worse.
