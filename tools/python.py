@@ -24,6 +24,7 @@ TESTS_NEED = (
     "nbformat",
     "playwright",
     "pytest",
+    "pytest-xdist",
 )
 
 
@@ -102,7 +103,9 @@ def main() -> int:
         return 1
     if args.test:
         environment = {**os.environ, "PATH": args.path}
-        return subprocess.run([PYTHON, "-m", "pytest", *args.files], check=False, env=environment).returncode
+        # On all processors; the tests of a file run one after the other.
+        pytest = [PYTHON, "-m", "pytest", "-n", "auto", "--dist", "loadfile"]
+        return subprocess.run([*pytest, *args.files], check=False, env=environment).returncode
     if not args.quiet:
         print(f"Built. Try it: {PYTHON} -c 'import reknit; print(reknit.variants())'")
     return 0
