@@ -74,6 +74,29 @@ fn the_log_of_the_receiver_decides() {
 }
 
 #[test]
+fn without_acks_nothing_is_claimed_about_lateness() {
+    let log: String = json_seq().split_inclusive('\n').filter(|line| !line.contains("\"ack\"")).collect();
+    let analysis = analyze(&[&log]);
+    let report = only(&analysis);
+    assert_eq!((report.declared_lost, report.late, report.acks_logged), (2, 0, false));
+    assert!(
+        analysis.warnings[0].ends_with("which packets that were declared lost were late"),
+        "{:?}",
+        analysis.warnings
+    );
+    assert!(
+        report.advice[0].to_string().starts_with("log at the receiver too, or log the frames"),
+        "{:?}",
+        report.advice
+    );
+    // The receiver's log shows it.
+    let arrivals: Vec<(f64, u64)> =
+        [0, 1, 2, 4, 5, 6, 3, 8, 9, 10].iter().map(|number| (*number as f64, *number)).collect();
+    let joined = analyze(&[&log, &server(&arrivals)]);
+    assert_eq!((only(&joined).late, only(&joined).lost), (1, Some(1)));
+}
+
+#[test]
 fn advice_is_what_would_have_been_enough() {
     let log = json_seq();
     // Packet 7 is late too, by more than 3 round trips.

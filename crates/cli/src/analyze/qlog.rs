@@ -173,6 +173,9 @@ fn happened(worst: &QlogDirection) -> String {
         (0, _) if worst.passed_over > 0 => format!("{} never acknowledged", packets_were(worst.passed_over)),
         (0, _) if is_reordered => "packets were reordered, and nothing was lost".to_owned(),
         (0, _) => "no packet was declared lost".to_owned(),
+        _ if !worst.acks_logged && !worst.receiver_logged => {
+            format!("{} declared lost; whether they were late is not known", packets_were(declared))
+        }
         (_, 0) => format!("{} {proof}, and none that was declared lost was late", packets_were(lost)),
         _ if lost * MOSTLY <= declared => format!("packets were late, not lost: {}", of_declared()),
         _ => format!("{} {proof}; {}", packets_were(lost), of_declared()),
@@ -197,7 +200,7 @@ fn path(worst: &QlogDirection) -> String {
             number(needed.round_trips_max),
         );
     }
-    if worst.sender_logged {
+    if worst.sender_logged && (worst.acks_logged || worst.receiver_logged) {
         let lost = per_cent(worst.not_acknowledged as f64 / worst.packets.max(1) as f64);
         let were = if worst.lost.is_some() { "lost" } else { "lost or never acknowledged" };
         let _ = write!(text, "; {lost} were {were}");
@@ -254,6 +257,7 @@ fn typical(window: &WindowReport) -> Option<[f64; 2]> {
 
 fn sure(worst: &QlogDirection) -> String {
     let text = match (worst.sender_logged, worst.receiver_logged) {
+        (true, false) if !worst.acks_logged => "the sender's log, without ACK frames",
         (true, false) if worst.not_acknowledged == 0 => {
             "the sender's log: what it declared lost, and what was acknowledged later"
         }

@@ -107,6 +107,8 @@ pub enum Advice {
     },
     /// Log at the sender too.
     LogSender,
+    /// Log at the receiver too, or log ACK frames.
+    LogAcks,
     /// Capture at the other end.
     CaptureAt {
         /// Which end.

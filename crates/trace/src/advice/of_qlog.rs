@@ -7,6 +7,9 @@ use crate::qlog::QlogDirection;
 pub(crate) fn about_qlog(report: &QlogDirection) -> Vec<Advice> {
     let mut advice = Vec::new();
     let keep_order = Advice::KeepOrder { buffer: None, gain: None };
+    if report.declared_lost > 0 && !report.acks_logged && !report.receiver_logged {
+        return vec![Advice::LogAcks];
+    }
     if !report.sender_logged {
         if report.reordering.ratio > 0.0 {
             advice.extend([Advice::LogSender, keep_order]);

@@ -110,6 +110,10 @@ impl Advice {
                 "packets that were captured near the receiver did not reach its TCP: look for a firewall between them, for \
                  bad checksums and for drops in the host (`ethtool -S`, `nstat`)"
             }
+            Advice::LogAcks => {
+                "log at the receiver too, or log the frames of packets: without ACK frames, this log does not show which of the packets \
+                 that were declared lost were late"
+            }
             Advice::LogSender => {
                 "log at the sender too: this log shows which packets were late, but not which of them the sender declared lost, nor \
                  its window"

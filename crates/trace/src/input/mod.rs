@@ -89,6 +89,10 @@ impl<'r> Frames<'r> {
             if let Some(format) = foreign::recognize(buffer.bytes()) {
                 return Err(Error::OtherFormat(format));
             }
+            if crate::qlog::is_json(buffer.bytes()) {
+                let how = "only `reknit analyze` reads qlog, from files and standard input";
+                return Err(Error::Format(format!("is JSON, not a capture: {how}; supported are {SUPPORTED}")));
+            }
             let start = &buffer.bytes()[..buffer.bytes().len().min(4)];
             return Err(Error::Format(if start.is_empty() {
                 format!("is empty; supported are {SUPPORTED}")

@@ -61,6 +61,8 @@ pub struct QlogDirection {
     pub by_probe_timeout: u64,
     /// Packets that the log counts as lost without saying which.
     pub lost_without_numbers: u64,
+    /// The sender's log has acknowledgments. Without them, only the receiver's log shows what was late.
+    pub acks_logged: bool,
     /// Packets that were neither acknowledged nor declared lost, although packets three higher were acknowledged.
     pub passed_over: u64,
     /// Packet numbers that are not in the receiver's log, below the largest one: they were lost or skipped; null without it.
@@ -201,6 +203,7 @@ impl QlogDirection {
             by_time_threshold: 0,
             by_probe_timeout: 0,
             lost_without_numbers: 0,
+            acks_logged: false,
             passed_over: 0,
             missing_numbers: None,
             duplicated: 0,
@@ -235,6 +238,7 @@ impl QlogDirection {
         self.by_time_threshold = count(LossReason::TimeThreshold);
         self.by_probe_timeout = count(LossReason::ProbeTimeout);
         self.lost_without_numbers = sent.unnamed_losses;
+        self.acks_logged = sent.has_acks;
         self.passed_over = sent.passed_over();
         self.thresholds = ThresholdReport::of(&sent.losses.iter().filter_map(|loss| loss.late).collect::<Vec<_>>());
         self.reordering = ReorderingReport::by(&sent.reordering(), Some(&sent.extents), Some(&sent.late_us));

@@ -27,6 +27,7 @@ use std::io::Read;
 pub use direction::{QlogDirection, ReductionReport, ThresholdReport, WindowReport};
 use log::Log;
 pub use report::{QlogAnalysis, QlogFile};
+pub(crate) use source::is_json;
 
 use crate::Error;
 use crate::input::plain;
@@ -44,7 +45,7 @@ impl Qlogs {
         let mut start = Vec::new();
         // What cannot be decompressed begins like nothing.
         let _ = plain(reader).and_then(|reader| reader.take(ENOUGH).read_to_end(&mut start));
-        source::is_json(&start)
+        is_json(&start)
     }
 
     /// Reads a qlog, plain or compressed. `file`: its name.

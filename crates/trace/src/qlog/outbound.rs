@@ -78,7 +78,8 @@ pub(super) struct Outbound {
     /// Packets that elicit acknowledgments.
     pub(super) packets: u64,
     pub(super) bytes: u64,
-    pub(super) acknowledged: u64,
+    /// The log has acknowledgments.
+    pub(super) has_acks: bool,
     /// Bytes of streams and datagrams, each counted once.
     pub(super) data: u64,
     pub(super) extents: LogHistogram,
@@ -123,6 +124,7 @@ impl Outbound {
     }
 
     pub(super) fn on_ack(&mut self, packet_path: u64, space: Space, ack: &Ack, at: Instant) {
+        self.has_acks = true;
         self.has_paths |= ack.path.is_some();
         // A path has its own numbers only if the connection has ACK frames for it; else all share those of the connection.
         let wanted = if self.has_paths { ack.path.unwrap_or(0) } else { packet_path };
@@ -150,7 +152,6 @@ impl Outbound {
             };
             for number in newly {
                 let Some(sent) = space.packets.remove(&number) else { continue };
-                self.acknowledged += 1;
                 largest = Some((number, sent.at));
                 if let Some(late) = space.reordering.on_arrival(number, at) {
                     self.extents.add(late.extent.into());

@@ -108,6 +108,12 @@ fn warnings(file: &str, log: &Log) -> Vec<String> {
             grouped(unnamed)
         ));
     }
+    let without_acks = |end: &&End| !end.outbound.has_acks && !end.outbound.losses.is_empty();
+    if log.ends.iter().any(|end| without_acks(&end)) {
+        warn(
+            "the log has no ACK frames, so it does not show which packets that were declared lost were late".to_owned(),
+        );
+    }
     let (passed, declared) = (sum(|end| end.outbound.passed_over()), sum(|end| end.outbound.losses.len() as u64));
     if passed > 0 && declared + unnamed == 0 {
         warn(format!(

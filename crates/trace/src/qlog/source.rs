@@ -9,7 +9,7 @@ const BYTE_ORDER_MARK: [u8; 3] = [0xef, 0xbb, 0xbf];
 const MAX_STRING: usize = 16 << 20;
 
 /// True if a file that begins with these bytes is JSON, so it can only be a qlog.
-pub(super) fn is_json(start: &[u8]) -> bool {
+pub(crate) fn is_json(start: &[u8]) -> bool {
     let start = start.strip_prefix(&BYTE_ORDER_MARK).unwrap_or(start);
     let first = start.iter().find(|byte| !byte.is_ascii_whitespace());
     first.is_some_and(|byte| *byte == b'{' || *byte == SEPARATOR)
