@@ -74,6 +74,25 @@ fn the_log_of_the_receiver_decides() {
 }
 
 #[test]
+fn what_the_receiver_takes_for_a_duplicate_was_not_lost() {
+    let arrivals: Vec<(f64, u64)> =
+        [0, 1, 2, 4, 5, 6, 3, 8, 9, 10].iter().map(|number| (*number as f64, *number)).collect();
+    let dropped = |number: u64| {
+        let header = json!({ "packet_type": "1RTT", "packet_number": number });
+        let data = json!({ "header": header, "trigger": "duplicate" });
+        format!("{}\n", json!({ "time": 99, "name": "transport:packet_dropped", "data": data }))
+    };
+    // Packet 7 arrived too late; packet 5 was there already.
+    let log = server(&arrivals) + &dropped(7) + &dropped(5);
+    let analysis = analyze(&[&json_seq(), &log]);
+    let report = only(&analysis);
+    assert_eq!((report.declared_lost, report.late, report.not_acknowledged), (2, 1, 1));
+    assert_eq!((report.discarded, report.lost, report.duplicated), (Some(1), Some(0), 1));
+    let advice: Vec<String> = report.advice.iter().map(ToString::to_string).collect();
+    assert!(advice[1].starts_with("make the receiver remember more packet numbers"), "{advice:?}");
+}
+
+#[test]
 fn without_acks_nothing_is_claimed_about_lateness() {
     let log: String = json_seq().split_inclusive('\n').filter(|line| !line.contains("\"ack\"")).collect();
     let analysis = analyze(&[&log]);

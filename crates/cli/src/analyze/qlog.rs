@@ -150,6 +150,9 @@ fn first_screen(worst: &QlogDirection) -> Vec<(String, String)> {
 fn what(worst: &QlogDirection) -> String {
     let QlogDirection { connection, from, to, .. } = worst;
     let mut text = format!("connection {connection}, {from} to {to}: {}", happened(worst));
+    if let Some(discarded) = worst.discarded.filter(|discarded| *discarded > 0) {
+        let _ = write!(text, "; the receiver did not keep {} that arrived late", how_many(discarded, "packet"));
+    }
     if worst.probe_timeouts > 0 {
         let _ = write!(text, "; {}", how_many(worst.probe_timeouts, "probe timeout"));
     }
@@ -157,7 +160,8 @@ fn what(worst: &QlogDirection) -> String {
 }
 
 fn happened(worst: &QlogDirection) -> String {
-    let QlogDirection { declared_lost: declared, late, not_acknowledged: lost, .. } = *worst;
+    let QlogDirection { declared_lost: declared, late, .. } = *worst;
+    let lost = worst.lost_or_not_acknowledged();
     let is_reordered = worst.reordering.ratio > 0.0;
     let of_declared = || {
         let share = per_cent(late as f64 / declared.max(1) as f64);
@@ -201,7 +205,7 @@ fn path(worst: &QlogDirection) -> String {
         );
     }
     if worst.sender_logged && (worst.acks_logged || worst.receiver_logged) {
-        let lost = per_cent(worst.not_acknowledged as f64 / worst.packets.max(1) as f64);
+        let lost = per_cent(worst.lost_or_not_acknowledged() as f64 / worst.packets.max(1) as f64);
         let were = if worst.lost.is_some() { "lost" } else { "lost or never acknowledged" };
         let _ = write!(text, "; {lost} were {were}");
     } else if let Some(missing) = worst.missing_numbers.filter(|missing| *missing > 0) {
@@ -285,7 +289,7 @@ fn columns(directions: &[QlogDirection]) -> Vec<Column> {
         column("packets", 1, |d| whole(d.packets)),
         column("declared lost", 0, |d| maybe(d.declared_lost, d)),
         column("late", 0, |d| maybe(d.late, d)),
-        column("lost", 0, |d| maybe(d.not_acknowledged, d)),
+        column("lost", 0, |d| maybe(d.lost_or_not_acknowledged(), d)),
         column("reordered", 1, |d| whole(d.reordered())),
         column("late p99, ms", 2, |d| d.reordering.late_p99_ms.map_or(String::new(), number)),
         column("false reductions", 1, |d| maybe(d.window.false_reductions, d)),

@@ -107,6 +107,8 @@ pub enum Advice {
     },
     /// Log at the sender too.
     LogSender,
+    /// Make the receiver remember more packet numbers.
+    RememberLonger,
     /// Log at the receiver too, or log ACK frames.
     LogAcks,
     /// Capture at the other end.

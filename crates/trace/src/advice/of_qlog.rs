@@ -16,14 +16,21 @@ pub(crate) fn about_qlog(report: &QlogDirection) -> Vec<Advice> {
         }
         return advice;
     }
-    let lost = report.not_acknowledged;
+    let lost = report.lost_or_not_acknowledged();
+    let discarded = report.discarded.unwrap_or(0);
     let losses = (lost > 0).then(|| about_losses(report, lost));
+    if discarded > report.late.max(lost) {
+        advice.push(Advice::RememberLonger);
+    }
     if report.late > 0 && report.late >= lost {
         advice.extend(report.thresholds.as_ref().map(|needed| Advice::Thresholds {
             packets: [needed.packet_threshold_99, needed.packet_threshold_all],
             round_trips: [needed.time_threshold_99, needed.time_threshold_all],
             set: (report.packet_threshold, report.time_threshold),
         }));
+        if discarded > 0 && !advice.contains(&Advice::RememberLonger) {
+            advice.push(Advice::RememberLonger);
+        }
         advice.push(keep_order);
         // A few losses among many late packets do not change the picture.
         advice.extend(losses.filter(|_| lost * 4 > report.late));

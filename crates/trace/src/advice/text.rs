@@ -110,6 +110,10 @@ impl Advice {
                 "packets that were captured near the receiver did not reach its TCP: look for a firewall between them, for \
                  bad checksums and for drops in the host (`ethtool -S`, `nstat`)"
             }
+            Advice::RememberLonger => {
+                "make the receiver remember more packet numbers: it takes packets that are too late for duplicates and discards them \
+                 (docs/guide/quic.md)"
+            }
             Advice::LogAcks => {
                 "log at the receiver too, or log the frames of packets: without ACK frames, this log does not show which of the packets \
                  that were declared lost were late"

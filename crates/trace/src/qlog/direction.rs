@@ -51,7 +51,9 @@ pub struct QlogDirection {
     pub late: u64,
     /// Of these, packets that were never acknowledged and are not in the receiver's log.
     pub not_acknowledged: u64,
-    /// Packets that were lost: those of `not_acknowledged`, if the receiver's log shows that; else null.
+    /// Of these, packets that arrived, but that the receiver took for duplicates because they were too late; null without its log.
+    pub discarded: Option<u64>,
+    /// Packets that were lost: the others of `not_acknowledged`, if the receiver's log shows that; else null.
     pub lost: Option<u64>,
     /// Packets that were declared lost because of later packet numbers.
     pub by_packet_threshold: u64,
@@ -198,6 +200,7 @@ impl QlogDirection {
             declared_lost: 0,
             late: 0,
             not_acknowledged: 0,
+            discarded: None,
             lost: None,
             by_packet_threshold: 0,
             by_time_threshold: 0,
@@ -233,7 +236,11 @@ impl QlogDirection {
         self.declared_lost = losses.len() as u64;
         self.late = losses.iter().filter(|(_, late)| *late).count() as u64;
         self.not_acknowledged = self.declared_lost - self.late;
-        self.lost = receiver.map(|_| self.not_acknowledged);
+        self.discarded = receiver.map(|end| {
+            let is_discarded = |loss: &Loss| end.inbound.has_discarded(loss.path, loss.space, loss.number);
+            losses.iter().filter(|(loss, late)| !late && is_discarded(loss)).count() as u64
+        });
+        self.lost = self.discarded.map(|discarded| self.not_acknowledged - discarded);
         self.by_packet_threshold = count(LossReason::PacketThreshold);
         self.by_time_threshold = count(LossReason::TimeThreshold);
         self.by_probe_timeout = count(LossReason::ProbeTimeout);
@@ -277,6 +284,11 @@ impl QlogDirection {
         #[expect(clippy::cast_sign_loss, reason = "a share is not negative")]
         let reordered = (self.reordering.ratio * self.reordering.arrived as f64).round() as u64;
         reordered
+    }
+
+    /// Packets that were lost; those that were never acknowledged, if it is not known how many of them were lost.
+    pub fn lost_or_not_acknowledged(&self) -> u64 {
+        self.lost.unwrap_or(self.not_acknowledged)
     }
 
     /// True if nothing was lost or late.

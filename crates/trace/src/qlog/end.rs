@@ -55,6 +55,7 @@ impl End {
         match event {
             Event::Sent(packet) => self.outbound.on_sent(&packet, at)?,
             Event::Received(packet, acks) => self.on_received(&packet, &acks, at),
+            Event::Discarded(named) => self.inbound.on_discarded(named),
             Event::Unnumbered => self.unnumbered += 1,
             Event::Acked { path, space, mut numbers } => {
                 numbers.sort_unstable();

@@ -68,6 +68,8 @@ pub(super) enum Event {
     Sent(Packet),
     /// With its ACK frames.
     Received(Packet, Vec<Ack>),
+    /// A packet arrived that the end took for a duplicate.
+    Discarded(Named),
     /// A packet was sent or received whose number the log does not have.
     Unnumbered,
     Acked {
@@ -108,6 +110,7 @@ fn meaning(name: &str, raw: &Raw) -> Result<Event, String> {
     Ok(match name {
         "packet_sent" => packet(raw)?.map_or(without_number(data), Event::Sent),
         "packet_received" => received(raw)?,
+        "packet_dropped" if data.trigger.is("duplicate") => named(raw)?.map_or(Event::Other, Event::Discarded),
         "packet_lost" | "packets_lost" => lost(raw)?,
         "spurious_loss" => named(raw)?.map_or(Event::Other, Event::Spurious),
         "packets_acked" | "packet_acked" => acked(raw)?,

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use reknit_path::Reordering;
 use reknit_units::Instant;
 
-use super::event::{Packet, Space};
+use super::event::{Named, Packet, Space};
 use crate::spread::LogHistogram;
 
 #[derive(Debug, Default)]
@@ -25,6 +25,8 @@ pub(super) struct Inbound {
 #[derive(Debug, Default)]
 pub(super) struct Arrived {
     pub(super) numbers: Numbers,
+    /// Those that this end took for duplicates, although it had not received them: it does not remember that far back.
+    discarded: Numbers,
     pub(super) reordering: Reordering,
 }
 
@@ -44,6 +46,21 @@ impl Inbound {
             self.extents.add(late.extent.into());
             self.late_us.add(late.late.as_nanos() / 1_000);
         }
+    }
+
+    pub(super) fn on_discarded(&mut self, named: Named) {
+        let key = (named.path, named.space.unwrap_or(Space::Application));
+        let arrived = self.spaces.entry(key).or_default();
+        if arrived.numbers.has(named.number) {
+            self.duplicates += 1;
+        } else {
+            arrived.discarded.add(named.number);
+        }
+    }
+
+    /// True if the packet arrived, but was taken for a duplicate.
+    pub(super) fn has_discarded(&self, path: u64, space: Space, number: u64) -> bool {
+        self.spaces.get(&(path, space)).is_some_and(|arrived| arrived.discarded.has(number))
     }
 
     /// Numbers between others that never arrived.
