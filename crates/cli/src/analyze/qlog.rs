@@ -238,7 +238,8 @@ fn cost(worst: &QlogDirection) -> String {
         if window.without_loss > 0 {
             let _ = write!(text, " ({} without a declared loss)", times(window.without_loss));
         } else {
-            text.push_str(" after real losses");
+            let is_lost = worst.lost != Some(0);
+            text.push_str(if is_lost { " after real losses" } else { " after packets that the receiver did not keep" });
         }
     }
     if let Some([before, after]) = typical(window) {
