@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """What does a shield in front of the receiver change? Simulated transfers with it and without it.
 
-    make build && python study/benches/shield.py > study/results/shield.md    # about 12 minutes
+    make build && target/venv/bin/python study/benches/shield.py > study/results/shield.md    # about 3 minutes
 
 `study/benches/shield_live.py` measures it live.
 """
@@ -155,7 +155,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--duration", default="60s")
     parser.add_argument("--seeds", type=int, default=1)
-    parser.add_argument("--matrix", default="41,42,43,44,45", help="seeds of the random paths")
+    parser.add_argument("--matrix", default="51,52,53,54,55", help="seeds of the random paths")
     parser.add_argument("--paths", type=int, default=40, help="paths of each of these seeds")
     parser.add_argument("--fastest", type=float, default=10, help="leave out random paths above this rate in Mbit/s")
     parser.add_argument("--count", type=int, default=80, help="take so many of the others")
