@@ -14,11 +14,10 @@
 //! | `relay` | data in both directions, with half-close and resets |
 //! | `service` | requests, signals, the end |
 //! | `goodput`, `observe` | what the kernel's senders reach, and what ours reach |
-//! | `metrics`, `http` | counters, and how Prometheus reads them |
+//! | `metrics` | counters for Prometheus |
 
 mod dial;
 mod goodput;
-mod http;
 pub mod leftovers;
 mod marks;
 mod metrics;

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::io;
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener};
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -12,6 +12,7 @@ use reknit_net::{Composition, Device, IcmpError, KeepAlive, Network, SocketOptio
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
+use crate::dial;
 use crate::leftovers::Lock;
 use crate::marks::Marks;
 use crate::metrics::{self, Counters, Labelled};
@@ -19,8 +20,7 @@ use crate::observe::Observer;
 use crate::relay::{Leg, Relayed, relay};
 use crate::settings::{BadLeg, Listener, Settings};
 use crate::steering::{self, DEVICE, Machine, PortClasses};
-use crate::{dial, http};
-use reknit_host::service::{Line, Plan, Step, clock};
+use reknit_host::service::{self, Line, Plan, Step, clock};
 
 /// The most requests that wait to be looked at. Clients beyond them repeat their SYN.
 const MAX_REQUESTS: usize = 4096;
@@ -99,7 +99,7 @@ async fn serve(
     lock: &Lock,
     marks: Marks,
 ) -> Result<(), String> {
-    let metrics = bind(settings.metrics).await?;
+    let metrics = bind(settings.metrics)?;
     let mut signals = Signals::new().map_err(|error| text(&error))?;
     let network = start(&settings).map_err(|error| text(&error))?;
     let plan = steering::plan(&settings, marks, machine);
@@ -117,7 +117,7 @@ async fn serve(
         started(entry);
     }
     let for_metrics = shared.clone();
-    tokio::spawn(http::serve(metrics, move || for_metrics.metrics()));
+    service::serve(metrics, move || for_metrics.metrics());
     let forwarder = TcpForwarder::new(&network);
     let ended = shared.accept(load, &plan, machine, (&forwarder, &mut signals)).await;
     shared.drain(&forwarder, &mut signals).await;
@@ -131,9 +131,8 @@ fn started(entry: &Entry) {
     Line::new("listening").with("listener", listen).with("to", to).with("variant", &entry.variant).write();
 }
 
-async fn bind(address: SocketAddr) -> Result<tokio::net::TcpListener, String> {
-    let bound = tokio::net::TcpListener::bind(address).await;
-    bound.map_err(|error| format!("metrics {address}: {}", text(&error)))
+fn bind(address: SocketAddr) -> Result<TcpListener, String> {
+    TcpListener::bind(address).map_err(|error| format!("metrics {address}: {}", text(&error)))
 }
 
 /// Creates the device and the network on it.

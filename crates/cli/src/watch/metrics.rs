@@ -1,13 +1,8 @@
-//! Metrics in the text format of Prometheus, over a small HTTP server. Each client has a thread of its own, so that slow and
-//! silent ones do not keep others waiting; their number, and the size and time of requests, are limited.
+//! The metrics of `reknit watch`, in the text format of Prometheus.
 
-use std::collections::VecDeque;
 use std::fmt::Write as _;
-use std::io::{self, Read, Write};
-use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
-use std::sync::{Arc, Mutex, PoisonError};
-use std::thread;
-use std::time::Duration;
+use std::io;
+use std::net::{SocketAddr, TcpListener};
 
 use reknit_trace::{Cost, Incident, Totals};
 
@@ -15,15 +10,6 @@ use super::{Shared, State, locked};
 
 /// Connections that have metrics of their own: the worst ones.
 const MAX_FLOWS: usize = 20;
-/// The longest request, in how many pieces it may come, and how long each may take.
-const MAX_BYTES: usize = 8 << 10;
-const MAX_READS: usize = 64;
-const IO_TIMEOUT: Duration = Duration::from_secs(2);
-/// Clients at a time. Beyond, the oldest is cut off.
-const MAX_CLIENTS: usize = 64;
-/// How long to wait if no client can be served.
-const PAUSE: Duration = Duration::from_millis(50);
-
 /// Estimates of what spurious retransmissions cost, Mbit/s.
 type Estimate = fn(&Cost) -> f64;
 const COSTS: [(&str, &str, Estimate); 2] = [
@@ -52,85 +38,8 @@ pub(super) fn serve(address: SocketAddr, shared: &Shared) -> io::Result<SocketAd
     let listener = TcpListener::bind(address)?;
     let bound = listener.local_addr()?;
     let shared = shared.clone();
-    let clients = Arc::new(Mutex::new(VecDeque::new()));
-    thread::spawn(move || {
-        for stream in listener.incoming() {
-            let Ok(stream) = stream else {
-                thread::sleep(PAUSE); // no more file descriptors, for example
-                continue;
-            };
-            let Ok(other) = stream.try_clone() else { continue };
-            let client = Client::enter(&clients, other);
-            let shared = shared.clone();
-            let answered = thread::Builder::new().spawn(move || {
-                let _ = answer(&stream, &shared); // a client that goes away is no error
-                drop(client);
-            });
-            if answered.is_err() {
-                thread::sleep(PAUSE);
-            }
-        }
-    });
+    reknit_host::service::serve(listener, move || text(&locked(&shared)));
     Ok(bound)
-}
-
-/// The connections of all clients, the oldest first.
-type Clients = Arc<Mutex<VecDeque<Arc<TcpStream>>>>;
-
-/// A client that is being served. It leaves when it is dropped.
-struct Client {
-    clients: Clients,
-    stream: Arc<TcpStream>,
-}
-
-impl Client {
-    /// A new client. If there are too many, the oldest one has to go: it has had the most time.
-    fn enter(clients: &Clients, stream: TcpStream) -> Client {
-        let stream = Arc::new(stream);
-        let mut all = clients.lock().unwrap_or_else(PoisonError::into_inner);
-        if all.len() == MAX_CLIENTS
-            && let Some(oldest) = all.pop_front()
-        {
-            let _ = oldest.shutdown(Shutdown::Both); // perhaps it has just gone
-        }
-        all.push_back(stream.clone());
-        Client { clients: clients.clone(), stream }
-    }
-}
-
-impl Drop for Client {
-    fn drop(&mut self) {
-        let mut all = self.clients.lock().unwrap_or_else(PoisonError::into_inner);
-        all.retain(|stream| !Arc::ptr_eq(stream, &self.stream));
-    }
-}
-
-fn answer(mut stream: &TcpStream, shared: &Shared) -> io::Result<()> {
-    stream.set_read_timeout(Some(IO_TIMEOUT))?;
-    let mut request = Vec::new();
-    let mut bytes = [0; 1024];
-    let mut reads = 0;
-    while !request.windows(4).any(|end| end == b"\r\n\r\n") {
-        let read = stream.read(&mut bytes)?;
-        reads += 1;
-        if read == 0 || request.len() + read > MAX_BYTES || reads == MAX_READS {
-            return Ok(());
-        }
-        request.extend(&bytes[..read]);
-    }
-    stream.set_write_timeout(Some(IO_TIMEOUT))?;
-    let (status, body) = if request.starts_with(b"GET /metrics ") {
-        ("200 OK", text(&locked(shared)))
-    } else {
-        ("404 Not Found", "the metrics are at /metrics\n".to_owned())
-    };
-    let head = format!(
-        "HTTP/1.1 {status}\r\nContent-Type: text/plain; version=0.0.4; charset=utf-8\r\nContent-Length: {}\r\n\
-         Connection: close\r\n\r\n",
-        body.len()
-    );
-    stream.write_all(head.as_bytes())?;
-    stream.write_all(body.as_bytes())
 }
 
 /// The label and the value of each verdict.

@@ -3,13 +3,15 @@
 
 pub mod clock;
 mod execute;
+mod http;
 mod lock;
 mod log;
 mod metrics;
 mod plan;
 
 pub use execute::{Step, interfaces, setting};
+pub use http::serve;
 pub use lock::Lock;
 pub use log::{Format, Line, set_format};
-pub use metrics::{Sample, fetch, samples, serve};
+pub use metrics::{Sample, fetch, samples};
 pub use plan::{Applied, Plan};
