@@ -266,7 +266,7 @@ fn sure(worst: &QlogDirection) -> String {
         (true, false) if worst.not_acknowledged == 0 => {
             "the sender's log: what it declared lost, and what was acknowledged later"
         }
-        (true, true) => "logs of both ends: what was declared lost and not received was lost",
+        (true, true) => "logs of both ends: what was declared lost and is not in the log of the receiver was lost",
         (true, false) => {
             "the sender's log: a packet that was never acknowledged was lost, or its acknowledgment was; the receiver's log decides"
         }
