@@ -233,8 +233,8 @@ fn cost(worst: &QlogDirection) -> String {
     }
     let others = window.reductions - window.false_reductions;
     if others > 0 {
-        let after = if window.false_reductions > 0 { "and" } else { "the sender reduced its window" };
-        let _ = write!(text, "; {after} {}", times(others));
+        let also = if window.false_reductions > 0 { ", and" } else { "; the sender reduced its window" };
+        let _ = write!(text, "{also} {}", times(others));
         if window.without_loss > 0 {
             let _ = write!(text, " ({} without a declared loss)", times(window.without_loss));
         } else {
