@@ -126,12 +126,7 @@ fn happened_to_packets(worst: &DirectionReport) -> Option<String> {
     let verdicts = &worst.verdicts;
     let (lost, spurious, unknown) = (verdicts.lost, verdicts.spurious, verdicts.cannot_tell);
     let retransmissions = lost + spurious + verdicts.discarded;
-    let share = spurious as f64 / retransmissions.max(1) as f64;
-    let were_spurious = || {
-        let with = if unknown > 0 { " with a verdict" } else { "" };
-        let (of, share) = (how_many(retransmissions, "retransmission") + with, per_cent(share));
-        format!("{} of {of} ({share}) {} spurious", whole(spurious), if spurious == 1 { "was" } else { "were" })
-    };
+    let were_spurious = || were_spurious(verdicts);
     let is_whole = worst.incident(Incident::NotCaptured).is_none();
     let text = match (lost, spurious) {
         _ if !shows_arrivals(worst) && worst.packets > 0 && worst.incidents.is_empty() => {
@@ -186,6 +181,15 @@ fn happened_to_packets(worst: &DirectionReport) -> Option<String> {
     // What little has a verdict may not be typical.
     let is_minority = retransmissions > 0 && unknown > retransmissions;
     Some(if is_minority { format!("{}; {text}", no_verdict(verdicts)) } else { text })
+}
+
+/// How many retransmissions were spurious.
+fn were_spurious(verdicts: &Verdicts) -> String {
+    let (spurious, all) = (verdicts.spurious, verdicts.lost + verdicts.spurious + verdicts.discarded);
+    let with = if verdicts.cannot_tell > 0 { " with a verdict" } else { "" };
+    let of = how_many(all, "retransmission") + with;
+    let share = per_cent(spurious as f64 / all.max(1) as f64);
+    format!("{} of {of} ({share}) {} spurious", whole(spurious), if spurious == 1 { "was" } else { "were" })
 }
 
 /// How many events have no verdict, and why most of them have none.

@@ -229,9 +229,15 @@ impl Data {
         out.mark(arrival.frame, (start, end), if is_retransmission { Passed::Retransmission } else { Passed::Data });
         let is_gap = self.upstream.advance(start, &self.ranges, (known.acked, known.highest.max(end)), arrival.now);
         self.gaps += u64::from(is_gap && known.acked >= known.unseen_below);
+        self.forget_beyond(arrival.most_ranges, known, out);
+    }
+
+    /// Decides the first ranges if there are more than `most`.
+    #[inline]
+    fn forget_beyond(&mut self, most: usize, known: &SequenceState, out: &mut FindingSink<'_>) {
         // Two at a time: the number of ranges falls if the limit has been lowered.
         for _ in 0..2 {
-            if self.ranges.len() > arrival.most_ranges
+            if self.ranges.len() > most
                 && let Some(forgotten) = self.ranges.pop_front_if(|_| true)
             {
                 self.decide(&forgotten, known, out);
