@@ -11,7 +11,7 @@ use crate::densities::DensityReport;
 use crate::incidents::IncidentReport;
 use crate::measured;
 use crate::packet::LeftOut;
-use crate::spread::LogHistogram;
+use crate::spread::{Lateness, LogHistogram};
 use crate::stream::{Data, Direction, Offer, Strays, Stream};
 use crate::tally::VerdictCounts;
 use crate::warnings::warnings;
@@ -155,7 +155,7 @@ pub struct Verdicts {
 }
 
 /// Measures of RFC 4737.
-#[derive(Clone, PartialEq, Debug, Serialize, JsonSchema)]
+#[derive(Clone, Default, PartialEq, Debug, Serialize, JsonSchema)]
 pub struct ReorderingReport {
     /// Packets that arrived, without retransmissions.
     pub arrived: u64,
@@ -182,7 +182,7 @@ pub struct ReorderingReport {
 }
 
 /// Runs of consecutive lost packets.
-#[derive(Clone, PartialEq, Debug, Serialize, JsonSchema)]
+#[derive(Clone, Default, PartialEq, Debug, Serialize, JsonSchema)]
 pub struct LossRuns {
     /// How many.
     pub runs: u64,
@@ -435,12 +435,13 @@ impl ReorderingReport {
         ReorderingReport::by(reordering, extents, largest(tallies, |tally| &tally.late_us))
     }
 
+    /// Of packets that were followed one by one.
+    pub(crate) fn of_arrivals(reordering: &Reordering, lateness: &Lateness) -> ReorderingReport {
+        ReorderingReport::by(reordering, Some(&lateness.extents), Some(&lateness.late_us))
+    }
+
     /// By the extents and the lateness of reordered packets.
-    pub(crate) fn by(
-        reordering: &Reordering,
-        extents: Option<&LogHistogram>,
-        late: Option<&LogHistogram>,
-    ) -> ReorderingReport {
+    fn by(reordering: &Reordering, extents: Option<&LogHistogram>, late: Option<&LogHistogram>) -> ReorderingReport {
         let [extents, late] = [extents, late].map(|spread| spread.filter(|spread| spread.values > 0));
         let late_ms = |q| late.and_then(|late| late.quantile(q)).map(us_to_ms);
         let runs = reordering.free_runs();

@@ -1,5 +1,6 @@
 //! A histogram of positive numbers that takes little memory.
 
+use reknit_path::Late;
 use serde::{Deserialize, Serialize};
 
 /// Steps per octave: values below 16 are exact, others within 12.5 %.
@@ -56,6 +57,20 @@ impl LogHistogram {
             }
         }
         None
+    }
+}
+
+/// How late packets were that arrived out of order (RFC 4737 §4.2, §4.3).
+#[derive(Debug, Default)]
+pub(crate) struct Lateness {
+    pub(crate) extents: LogHistogram,
+    pub(crate) late_us: LogHistogram,
+}
+
+impl Lateness {
+    pub(crate) fn add(&mut self, late: &Late) {
+        self.extents.add(late.extent.into());
+        self.late_us.add(late.late.as_nanos() / 1_000);
     }
 }
 

@@ -7,19 +7,15 @@ use std::path::Path;
 use reknit_config::visible;
 use reknit_trace::qlog::{QlogAnalysis, QlogDirection, Qlogs, WindowReport};
 
-use super::show::{IN_ORDER, MOSTLY, QUIET, goodput, packets_were, reordered};
+use super::show::{IN_ORDER, MAX_ROWS, MOSTLY, MUCH, QUIET, answer, goodput, packets_were, reordered};
 use super::{Args, open};
 use crate::capture::unreadable;
 use crate::output::{how_many, number, per_cent, whole};
-use crate::table::{self, Align, Column, Screen};
+use crate::table::{Align, Column, Screen};
 use crate::{Failure, output};
 
-/// Rows of the table.
-const MAX_ROWS: usize = 20;
 /// Characters of a connection's identifier in the table.
 const MAX_ID: usize = 16;
-/// A share of the time that is worth a word.
-const MUCH: f64 = 0.1;
 
 /// Analyzes the files, if they are qlogs. False if they are captures.
 pub(super) fn run(args: &Args) -> Result<bool, Failure> {
@@ -104,21 +100,12 @@ fn read(files: &[std::path::PathBuf], stream: Option<u32>) -> Result<QlogAnalysi
 }
 
 fn text(analysis: &QlogAnalysis, screen: Screen) -> String {
-    let width = screen.text_width();
     let mut text = screen.heading(&title(analysis)) + "\n\n";
     let Some(worst) = analysis.directions.first() else {
         return text + "No connection carried data.\n";
     };
-    text.push_str(&table::definitions(&first_screen(worst), width));
-    for more in worst.advice.iter().skip(1) {
-        let _ = writeln!(text, "{}", table::wrap(&format!("- also: {more}"), width, 2));
-    }
-    text.push('\n');
-    text.push_str(&table::render(&columns(&analysis.directions), screen));
-    let left_out = analysis.directions.len().saturating_sub(MAX_ROWS);
-    if left_out > 0 {
-        let _ = writeln!(text, "{left_out} less affected directions are not shown; --json lists all of them.");
-    }
+    let columns = columns(&analysis.directions);
+    text.push_str(&answer(&first_screen(worst), &worst.advice, (&columns, analysis.directions.len()), screen));
     text + "--json prints all numbers.\n"
 }
 

@@ -4,7 +4,8 @@ use std::fmt::Write;
 
 use reknit_config::visible;
 use reknit_trace::{
-    Analysis, CapturePoint, Confidence, Cost, DirectionReport, Incident, IncidentReport, ReorderingReport, Verdicts,
+    Advice, Analysis, CapturePoint, Confidence, Cost, DirectionReport, Incident, IncidentReport, ReorderingReport,
+    Verdicts,
 };
 
 use crate::output::{how_many, number, per_cent, whole};
@@ -13,11 +14,11 @@ use crate::table::{self, Align, Column, Screen};
 /// Kinds of packets that are left out and named.
 const MAX_KINDS: usize = 6;
 /// A share of the time that is worth a word.
-const MUCH: f64 = 0.1;
+pub(super) const MUCH: f64 = 0.1;
 /// A transfer that took less time has no meaningful rate, seconds.
 const MIN_RATE_TIME: f64 = 0.01;
 /// Rows of the table.
-const MAX_ROWS: usize = 20;
+pub(super) const MAX_ROWS: usize = 20;
 /// What happened to the connection: the most important.
 const MAX_INCIDENTS: usize = 3;
 /// A share below one of so many does not change the picture.
@@ -37,17 +38,30 @@ pub(super) fn text(analysis: &Analysis, screen: Screen) -> String {
     let Some(worst) = analysis.directions.first() else {
         return text + "No connection carried data.\n";
     };
-    text.push_str(&table::definitions(&first_screen(worst), width));
-    for more in worst.advice.iter().skip(1) {
+    let columns = columns(&analysis.directions, MAX_ROWS);
+    text.push_str(&answer(&first_screen(worst), &worst.advice, (&columns, analysis.directions.len()), screen));
+    text.push_str("--json prints all numbers; --path FILE.toml writes the path for `reknit compare`.\n");
+    text
+}
+
+/// The lines about the worst direction with the rest of the advice, and the table of directions: its columns, and how many there are.
+pub(super) fn answer(
+    lines: &[(String, String)],
+    advice: &[Advice],
+    (columns, directions): (&[Column], usize),
+    screen: Screen,
+) -> String {
+    let width = screen.text_width();
+    let mut text = table::definitions(lines, width);
+    for more in advice.iter().skip(1) {
         let _ = writeln!(text, "{}", table::wrap(&format!("- also: {more}"), width, 2));
     }
     text.push('\n');
-    text.push_str(&table::render(&columns(&analysis.directions, MAX_ROWS), screen));
-    let left_out = analysis.directions.len().saturating_sub(MAX_ROWS);
+    text.push_str(&table::render(columns, screen));
+    let left_out = directions.saturating_sub(MAX_ROWS);
     if left_out > 0 {
         let _ = writeln!(text, "{left_out} less affected directions are not shown; --json lists all of them.");
     }
-    text.push_str("--json prints all numbers; --path FILE.toml writes the path for `reknit compare`.\n");
     text
 }
 

@@ -1,5 +1,5 @@
-//! Serves metrics over HTTP. Each client has a thread of its own, so that slow and silent ones do not keep others waiting; their
-//! number, and the size and time of requests, are limited.
+//! Serves metrics over HTTP. Each client has its own thread, so a slow or silent one does not block the others; the number of
+//! clients, and the size and time of requests, are limited.
 
 use std::collections::VecDeque;
 use std::io::{self, Read, Write};

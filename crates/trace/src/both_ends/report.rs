@@ -10,7 +10,7 @@ use super::flows::{Delivery, Flow};
 use super::passage::{Captured, MAX_ON_WIRE, Passage};
 use crate::measured::{self, Limits, Measured};
 use crate::packet::{Endpoint, protocol_name};
-use crate::spread::LogHistogram;
+use crate::spread::{Lateness, LogHistogram};
 use crate::{LossRuns, MeasuredPath, ReorderingReport};
 
 /// Version of the JSON document.
@@ -221,16 +221,14 @@ fn order(flow: &Flow, at_far: &Captured) -> (u64, ReorderingReport) {
         }
     }
     arrivals.sort_unstable();
-    let (mut reordering, mut extents, mut late_us) =
-        (Reordering::default(), LogHistogram::default(), LogHistogram::default());
+    let (mut reordering, mut lateness) = (Reordering::default(), Lateness::default());
     for (other, number) in arrivals {
         let now = Instant::from_nanos(at_far.passages[other as usize].at);
         if let Some(late) = reordering.on_arrival(number, now) {
-            extents.add(late.extent.into());
-            late_us.add(late.late.as_nanos() / 1_000);
+            lateness.add(&late);
         }
     }
-    (reordering.reordered(), ReorderingReport::by(&reordering, Some(&extents), Some(&late_us)))
+    (reordering.reordered(), ReorderingReport::of_arrivals(&reordering, &lateness))
 }
 
 impl DelayReport {

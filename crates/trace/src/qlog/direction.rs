@@ -21,7 +21,7 @@ const NEARLY_ALL: f64 = 0.995;
 const MAX_REDUCTIONS: usize = 1000;
 
 /// One direction of a connection.
-#[derive(Clone, PartialEq, Debug, Serialize, JsonSchema)]
+#[derive(Clone, Default, PartialEq, Debug, Serialize, JsonSchema)]
 pub struct QlogDirection {
     /// The connection's number, from 0.
     pub connection: u32,
@@ -170,7 +170,7 @@ impl QlogDirection {
             receiver_logged: receiver.is_some(),
             missing_numbers: receiver.map(|end| end.inbound.missing()),
             duplicated: receiver.map_or(0, |end| end.inbound.duplicates),
-            ..QlogDirection::empty()
+            ..QlogDirection::default()
         };
         if let Some(sender) = sender {
             report.set_sent(&sender.outbound, receiver);
@@ -182,44 +182,6 @@ impl QlogDirection {
         }
         report.advice = about_qlog(&report);
         (report.packets > 0).then_some(report)
-    }
-
-    fn empty() -> QlogDirection {
-        QlogDirection {
-            connection: 0,
-            group: None,
-            from: "",
-            to: "",
-            sender_logged: false,
-            receiver_logged: false,
-            packets: 0,
-            bytes: 0,
-            bytes_of_data: 0,
-            duration_s: 0.0,
-            goodput_mbit_s: 0.0,
-            declared_lost: 0,
-            late: 0,
-            not_acknowledged: 0,
-            discarded: None,
-            lost: None,
-            by_packet_threshold: 0,
-            by_time_threshold: 0,
-            by_probe_timeout: 0,
-            lost_without_numbers: 0,
-            acks_logged: false,
-            passed_over: 0,
-            missing_numbers: None,
-            duplicated: 0,
-            packet_threshold: None,
-            time_threshold: None,
-            thresholds: None,
-            reordering: ReorderingReport::by(&reknit_path::Reordering::default(), None, None),
-            loss_runs: LossRuns::by(&LogHistogram::default(), 0),
-            window: WindowReport::default(),
-            probe_timeouts: 0,
-            round_trip: None,
-            advice: Vec::new(),
-        }
     }
 
     fn set_sent(&mut self, sent: &Outbound, receiver: Option<&End>) {
@@ -248,7 +210,7 @@ impl QlogDirection {
         self.acks_logged = sent.has_acks;
         self.passed_over = sent.passed_over();
         self.thresholds = ThresholdReport::of(&sent.losses.iter().filter_map(|loss| loss.late).collect::<Vec<_>>());
-        self.reordering = ReorderingReport::by(&sent.reordering(), Some(&sent.extents), Some(&sent.late_us));
+        self.reordering = ReorderingReport::of_arrivals(&sent.reordering(), &sent.lateness);
         self.loss_runs = loss_runs(&losses);
         self.window = WindowReport::of(&sent.windows.reductions, &losses);
         self.window.smaller_s = sent.windows.small.as_secs_f64();
@@ -263,7 +225,7 @@ impl QlogDirection {
 
     fn set_received(&mut self, receiver: &End) {
         let arrived = &receiver.inbound;
-        self.reordering = ReorderingReport::by(&arrived.reordering(), Some(&arrived.extents), Some(&arrived.late_us));
+        self.reordering = ReorderingReport::of_arrivals(&arrived.reordering(), &arrived.lateness);
         if !self.sender_logged {
             self.packets = arrived.packets;
             self.bytes = arrived.bytes;

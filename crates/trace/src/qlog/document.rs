@@ -1,5 +1,5 @@
 //! The structure of a qlog: one JSON document with traces, or a sequence of records whose first one has the trace's header.
-//! Events are given away one by one, as they are read.
+//! Events are passed on one by one, as they are read.
 
 use std::fmt;
 
@@ -226,14 +226,6 @@ impl Fields for Trace<'_, '_> {
             TraceKey::Events => map.next_value_seed(Events { reading: &mut *self.reading, header: &*self.header }),
             TraceKey::Other => map.next_value::<IgnoredAny>().map(drop),
         }
-    }
-}
-
-impl<T: Fields> Fields for &mut T {
-    type Key = T::Key;
-
-    fn take<'de, A: MapAccess<'de>>(&mut self, key: T::Key, map: &mut A) -> Result<(), A::Error> {
-        (**self).take(key, map)
     }
 }
 

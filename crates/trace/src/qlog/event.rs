@@ -1,4 +1,4 @@
-//! What an event says, whatever its dialect.
+//! The meaning of an event, in all dialects.
 
 use reknit_units::{Duration, Instant};
 

@@ -6,7 +6,7 @@ use reknit_path::Reordering;
 use reknit_units::Instant;
 
 use super::event::{Named, Packet, Space};
-use crate::spread::LogHistogram;
+use crate::spread::Lateness;
 
 #[derive(Debug, Default)]
 pub(super) struct Inbound {
@@ -16,8 +16,7 @@ pub(super) struct Inbound {
     /// Bytes of streams.
     pub(super) data: u64,
     pub(super) duplicates: u64,
-    pub(super) extents: LogHistogram,
-    pub(super) late_us: LogHistogram,
+    pub(super) lateness: Lateness,
     pub(super) span: Option<(Instant, Instant)>,
 }
 
@@ -43,8 +42,7 @@ impl Inbound {
         let (first, _) = *self.span.get_or_insert((at, at));
         self.span = Some((first, at));
         if let Some(late) = arrived.reordering.on_arrival(packet.number, at) {
-            self.extents.add(late.extent.into());
-            self.late_us.add(late.late.as_nanos() / 1_000);
+            self.lateness.add(&late);
         }
     }
 

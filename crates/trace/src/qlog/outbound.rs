@@ -8,7 +8,7 @@ use reknit_units::{Duration, Instant, grouped};
 use super::event::{Ack, LossReason, Named, Packet, Space, StreamPart};
 use super::round_trip::RoundTrip;
 use super::windows::Windows;
-use crate::spread::LogHistogram;
+use crate::spread::Lateness;
 
 /// Packets in flight or declared lost that are remembered.
 const MAX_PACKETS: usize = 1 << 22;
@@ -82,8 +82,7 @@ pub(super) struct Outbound {
     pub(super) has_acks: bool,
     /// Bytes of streams and datagrams, each counted once.
     pub(super) data: u64,
-    pub(super) extents: LogHistogram,
-    pub(super) late_us: LogHistogram,
+    pub(super) lateness: Lateness,
     pub(super) span: Option<(Instant, Instant)>,
 }
 
@@ -154,8 +153,7 @@ impl Outbound {
                 let Some(sent) = space.packets.remove(&number) else { continue };
                 largest = Some((number, sent.at));
                 if let Some(late) = space.reordering.on_arrival(number, at) {
-                    self.extents.add(late.extent.into());
-                    self.late_us.add(late.late.as_nanos() / 1_000);
+                    self.lateness.add(&late);
                 }
                 if let Some(loss) = self.losses.get_mut(sent.loss as usize) {
                     let packets = before.unwrap_or(0).saturating_sub(number);

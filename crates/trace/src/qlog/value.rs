@@ -3,8 +3,8 @@
 
 use std::fmt;
 
+use serde::Deserialize;
 use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
-use serde::{Deserialize, de};
 
 /// Elements of a list that are kept; the others are read and dropped.
 const MAX_ELEMENTS: usize = 1 << 16;
@@ -138,6 +138,22 @@ pub(super) fn drain<'de, A: SeqAccess<'de>>(mut seq: A) -> Result<(), A::Error> 
     Ok(())
 }
 
+/// The part of a `Visitor` for values without structure where they do not belong: they are read as `$empty`.
+macro_rules! without_structure {
+    ($empty:expr) => {
+        without_structure!($empty, visit_bool: bool, visit_u64: u64, visit_i64: i64, visit_f64: f64, visit_str: &str);
+
+        fn visit_unit<E>(self) -> Result<Self::Value, E> {
+            Ok($empty)
+        }
+    };
+    ($empty:expr, $($visit:ident: $type:ty),+) => {
+        $(fn $visit<E>(self, _: $type) -> Result<Self::Value, E> {
+            Ok($empty)
+        })+
+    };
+}
+
 /// An object whose keys may come in any order, more than once, and with others between them.
 pub(super) trait Fields {
     type Key: for<'de> Deserialize<'de>;
@@ -175,29 +191,7 @@ impl<'de, T: Fields> Visitor<'de> for Into<'_, T> {
         drain(seq)
     }
 
-    fn visit_unit<E>(self) -> Result<(), E> {
-        Ok(())
-    }
-
-    fn visit_bool<E>(self, _: bool) -> Result<(), E> {
-        Ok(())
-    }
-
-    fn visit_u64<E>(self, _: u64) -> Result<(), E> {
-        Ok(())
-    }
-
-    fn visit_i64<E>(self, _: i64) -> Result<(), E> {
-        Ok(())
-    }
-
-    fn visit_f64<E>(self, _: f64) -> Result<(), E> {
-        Ok(())
-    }
-
-    fn visit_str<E: de::Error>(self, _: &str) -> Result<(), E> {
-        Ok(())
-    }
+    without_structure!(());
 }
 
 /// A value that is read whatever its type: a list of `T`, or nothing.
@@ -233,27 +227,5 @@ impl<'de, T: Deserialize<'de>> Visitor<'de> for ListVisitor<T> {
         Ok(List(Vec::new()))
     }
 
-    fn visit_unit<E>(self) -> Result<List<T>, E> {
-        Ok(List(Vec::new()))
-    }
-
-    fn visit_bool<E>(self, _: bool) -> Result<List<T>, E> {
-        Ok(List(Vec::new()))
-    }
-
-    fn visit_u64<E>(self, _: u64) -> Result<List<T>, E> {
-        Ok(List(Vec::new()))
-    }
-
-    fn visit_i64<E>(self, _: i64) -> Result<List<T>, E> {
-        Ok(List(Vec::new()))
-    }
-
-    fn visit_f64<E>(self, _: f64) -> Result<List<T>, E> {
-        Ok(List(Vec::new()))
-    }
-
-    fn visit_str<E: de::Error>(self, _: &str) -> Result<List<T>, E> {
-        Ok(List(Vec::new()))
-    }
+    without_structure!(List(Vec::new()));
 }
