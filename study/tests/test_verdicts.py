@@ -74,6 +74,16 @@ def test_outcomes(claim: Claim, cured: list[float], outcome: str) -> None:
     assert verdict(claim, cured).outcome == outcome
 
 
+def test_a_condition_that_is_met_without_an_effect_shows_nothing() -> None:
+    """As 0 >= 0 does where the effect would be 0 / 0."""
+    claim = replace(CLAIM, gate='m("Y","dsack_r","all","z") >= m("Y","sack","all","z")', strict="1 > 0")
+    claim = replace(claim, effect='m("Y","dsack_r","all","z")/m("Y","sack","all","z") - 1', measure=())
+    rows = [{"variant": variant, "x": "all", "seed": 1, "z": 0.0} for variant in ("sack", "dsack_r")]
+    (found,) = judge([claim], {"Y": Result(points=("all",), table=pl.DataFrame(rows))})
+    assert (found.outcome, found.number) == ("not evaluated", None)
+    assert found.reason == "the effect: a denominator is zero"
+
+
 def test_checks_pass_or_fail() -> None:
     """They are not counted with the simulated claims."""
     check = replace(CLAIM, kind="trace", gate='unit("rule")', effect=None, measure=())

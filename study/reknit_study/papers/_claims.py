@@ -195,7 +195,10 @@ def _judge(claim: Claim, evidence: Evidence, others: Mapping[str, Evidence], nam
     seeds = evidence.seeds(named)
     strict = None if claim.strict is None or met is None else _is_met(claim.strict, evidence)[0]
     agreement = lowest = _agreement(claim.gate, met, evidence, seeds)
-    effect = _effect(claim, evidence, seeds, named) if met is not None and claim.effect else None
+    effect, missing = _effect(claim, evidence, seeds, named) if met is not None and claim.effect else (None, "")
+    if met and missing:
+        # A condition that is met although there is no effect, such as 0 >= 0, shows nothing.
+        met, reason, strict = None, f"the effect: {missing}", None
     number: Number | None = None
     share: float | None = None
     if claim.strict is not None and strict is not None:
@@ -280,14 +283,16 @@ def _is_close(predicate: str | None, met: bool | None, evidence: Evidence) -> bo
     return any(_is_met(predicate, other)[0] != met for other in nearby)
 
 
-def _effect(claim: Claim, evidence: Evidence, seeds: Sequence[int], named: set[str]) -> _statistics.Interval | None:
-    """Compute the effect in the direction of the claim, with its interval."""
+def _effect(
+    claim: Claim, evidence: Evidence, seeds: Sequence[int], named: set[str]
+) -> tuple[_statistics.Interval | None, str]:
+    """Compute the effect in the direction of the claim, with its interval; or what was missing for it."""
     expression = claim.effect or ""
     spread = _statistics.bootstrap if any(id.startswith("F") for id in named) else _statistics.jackknife
     try:
-        return spread(lambda weights: _flat(evidence.weighted(weights).judge(expression)), seeds)[0]
-    except NotEvaluatedError:
-        return None
+        return spread(lambda weights: _flat(evidence.weighted(weights).judge(expression)), seeds)[0], ""
+    except NotEvaluatedError as missing:
+        return None, str(missing)
 
 
 def _measure(claim: Claim, evidence: Evidence, seeds: Sequence[int], named: set[str]) -> tuple[Measured, ...]:

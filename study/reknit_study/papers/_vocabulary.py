@@ -47,6 +47,12 @@ def mono_inc(values: Sequence[float], tol: float) -> bool:
     return all(b >= a * (1 - tol) for a, b in pairwise(values))
 
 
+def falls(values: Sequence[float]) -> float:
+    """Compute the fraction of steps at which a value is below the previous one."""
+    steps = [b < a for a, b in pairwise(_some(values))]
+    return share(steps)
+
+
 def quantile(values: Iterable[float], q: float) -> float:
     """Compute the quantile by linear interpolation between order statistics."""
     ranked: list[float] = sorted(_some(values))
@@ -100,6 +106,7 @@ PLAIN: dict[str, Callable[..., Any]] = {
     "within": within,
     "mono_dec": mono_dec,
     "mono_inc": mono_inc,
+    "falls": falls,
     "quantile": quantile,
     "share": share,
     "all_": all_,

@@ -41,7 +41,8 @@ def leung_ma_against_others(lab: Lab) -> Result:
         few = dumbbell(0.05, delayed(0.02, normal(0.2 * tau, 0.2 * tau / 3))) if lab.reading == "few-late" else {}
         return {**fluttering(lab, delta_ms)(tau), **few}
 
-    points: list[Point] = [*TAUS, *slow]
+    # Route changes play no part where few packets are late.
+    points: list[Point] = TAUS if lab.reading == "few-late" else [*TAUS, *slow]
 
     def sweep(curves: Curves) -> Result:
         return lab.sweep(scenario, points, curves, duration_s=WARM_UP_S + MEASURED_S, seeds=30, keep=points)
