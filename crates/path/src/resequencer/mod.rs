@@ -2,7 +2,7 @@
 //!
 //! A [`Resequencer`] has no clock and sees only headers: give it each packet with a handle, and it says which packets go on
 //! now. It leaves a flow alone until the sender has suffered: until it has retransmitted late data, which was not lost, in
-//! three different seconds. Then it holds packets on trial, and goes on only if that makes the flow faster.
+//! three or ten different seconds. Then it holds packets on trial, and goes on only if that makes the flow faster.
 
 mod flow;
 mod gaps;

@@ -6,6 +6,8 @@ use super::{Counts, Phase};
 
 /// Different seconds in which late data was retransmitted, before a trial.
 const SECONDS: u32 = 3;
+/// And if the flow never was so much faster that a trial is likely to help.
+const MORE_SECONDS: u32 = 10;
 /// The most seconds from one of them to the next.
 const WITHIN: u64 = 5;
 /// The rate is measured over periods of this length.
@@ -14,8 +16,9 @@ const PERIOD: Duration = Duration::from_secs(2);
 const PERIODS: usize = 3;
 /// A rate that has risen by this factor since the period before is still rising by itself.
 const GROWS: f64 = 1.1;
-/// During a trial, the rate must rise by this factor. There is none unless the flow was that much faster for a moment, in slow start
-/// for example: a sender that already uses what the path carries cannot gain.
+/// During a trial, the rate must rise by this factor. It begins later unless the flow was that much faster for a moment, in slow start
+/// for example: a sender that already uses what the path carries cannot gain. But one that undoes all its window cuts at once is slow
+/// and steady from the start, so nothing shows that the path carries more.
 const RISE: f64 = 1.25;
 /// The moment.
 const MOMENT: Duration = Duration::from_millis(200);
@@ -100,7 +103,8 @@ impl Trial {
         let grows = self.rates[0] >= GROWS * self.rates[1];
         let highest = self.rates.iter().copied().fold(0.0, f64::max);
         let has_room = self.most as f64 >= RISE * highest * MOMENT.as_secs_f64();
-        if self.seconds >= SECONDS && bearable && !grows && has_room {
+        let needed = if has_room { SECONDS } else { MORE_SECONDS };
+        if self.seconds >= needed && bearable && !grows {
             self.before = highest;
             self.enter(Phase::OnTrial);
             self.restart(now);
@@ -229,8 +233,11 @@ mod tests {
     }
 
     #[test]
-    fn a_flow_that_was_never_faster_is_left_alone() {
-        assert_eq!(phases(&[120, 100, 100, 100, 100, 100, 100, 100], true).0, [Watched]);
+    fn a_flow_that_was_never_faster_must_suffer_longer() {
+        let suffering = |first: u64, after: &[u64]| phases(&[&[first][..], &[100; 7], after].concat(), true).0;
+        assert_eq!(suffering(900, &[])[..2], [Watched, OnTrial]);
+        assert_eq!(suffering(120, &[]), [Watched]);
+        assert_eq!(suffering(120, &[100, 140, 140]), [Watched, OnTrial, Held]);
     }
 
     #[test]
