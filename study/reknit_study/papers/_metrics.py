@@ -36,6 +36,7 @@ METRICS: dict[str, Callable[[Row], float]] = {
     "halvings_1000": _sent("window_cuts_fast_retransmit", 1000),
     "ffr_share": lambda row: row["false_fast_retransmits"] / row["window_cuts_fast_retransmit"],
     "ffr_per_delayed": lambda row: row["false_fast_retransmits"] / row["delayed_packets"],
+    "sfr_per_delayed": lambda row: row["spurious_fast_retransmissions"] / row["delayed_packets"],
     "fr_frac": _sent("retransmissions_fast_retransmit"),
     "rto_frac": _sent("timeouts"),
     "mean_rto": _seconds("rto_mean_ms"),

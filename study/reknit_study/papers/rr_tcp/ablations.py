@@ -11,7 +11,7 @@ from reknit_study.papers._figures import Lines
 from reknit_study.papers._frame import Result
 from reknit_study.papers._lab import Lab
 from reknit_study.papers._labels import Variant, changed
-from reknit_study.papers.rr_tcp._network import delayed, dumbbell, is_unshortened, normal, paper
+from reknit_study.papers.rr_tcp._network import BA, delayed, dumbbell, is_unshortened, normal, paper
 
 BOUNDS = [0, 0.5, 1, 2]
 PAYLOAD_BITS = 8 * 960
@@ -22,25 +22,29 @@ PAYLOAD_BITS = 8 * 960
     figure="sections 2.3 and 7",
     title="Throughput against the bound of limited transmit",
     reports="The gain over SACK is similar with a bound of zero, one or two windows; RR-TCP is better than SACK with "
-    "any bound from half a window to two.",
+    "any bound from half a window to two, and than Blanton and Allman's schemes.",
     setup="As in Fig. 4 with 5 % of packets delayed; limited transmit may send x windows, and may exceed the maximum "
-    "window of 50 packets.",
-    packets=22e6,
+    "window of 50 packets. Blanton and Allman's schemes have their own limited transmit, do not depend on x and are "
+    "drawn as horizontal lines.",
+    packets=32e6,
     readings={"two-paths": "as in Fig. 16 with a difference of 100 ms"},
 )
 def limited_transmit(lab: Lab) -> Result:
     """Sweep the bound."""
     late = delayed(0.5, "constant(100 ms)") if lab.reading == "two-paths" else delayed(0.05, normal(0.025, 0.008))
+    scenario = dumbbell(0.05, late, tcp={"max_window_caps": "cwnd"})
+    whole = is_unshortened(lab)
     found = lab.sweep(
-        lambda _: dumbbell(0.05, late, tcp={"max_window_caps": "cwnd"}),
+        lambda _: scenario,
         BOUNDS,
         {"sack": "sack", "dsack_r": "dsack-r", "dsack_fa": _bounded("dsack_fa"), "dsack_ta": _bounded("dsack_ta")},
         duration_s=1000,
         seeds=5,
-        whole=is_unshortened(lab),
+        whole=whole,
         keep=BOUNDS,
     )
-    return found.drawn(Lines("thr_pkts", "bound of limited transmit, windows", "packets in 1000 s"))
+    prior = lab.sweep(lambda _: scenario, ["all"], ["ba_r", *BA], duration_s=1000, seeds=5, whole=whole)
+    return (found | prior).drawn(Lines("thr_pkts", "bound of limited transmit, windows", "packets in 1000 s"))
 
 
 def _bounded(label: str) -> Any:  # noqa: ANN401

@@ -64,7 +64,7 @@ def _late(share: float) -> dict[str, object]:
     reports="With the FA ratio fixed at 90 %, fewer than 10 % of delayed packets are retransmitted; with TA even "
     "fewer, and its FA ratio rises to 99 %.",
     setup="The runs of Fig. 4. The paper's wording, the fraction of the packets resent by fast retransmit for which "
-    "that was false, is 1 when nothing is lost; we divide by the packets delayed [inferred].",
+    "that was false, is 1 when nothing is lost; we divide the packets resent by the packets delayed [inferred].",
     readings=readings("uncapped"),
 )
 def false_fast_retransmits(lab: Lab) -> Result:
@@ -73,9 +73,9 @@ def false_fast_retransmits(lab: Lab) -> Result:
     found = lab.result("R4")
     return found.only(*curves, "dsack_r").drawn(
         Lines(
-            "ffr_per_delayed",
+            "sfr_per_delayed",
             "fraction of packets delayed",
-            "false fast retransmits per delayed packet",
+            "packets resent though not lost, per delayed packet",
             variants=curves,
         )
     )

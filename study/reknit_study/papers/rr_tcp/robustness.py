@@ -28,7 +28,7 @@ DISTRIBUTIONS = {
     title="Throughput against the fraction of ACKs delayed",
     reports="No significant effect.",
     setup="P = 50 ms; ACKs are delayed with probability x by N(25 ms, 8 ms), data packets with probability 0.05 by the "
-    "same distribution. The paper gives no parameters.",
+    "same distribution. The paper gives no parameters. TAES, HG and the -RTX variants are not run.",
     packets=25e6,
     readings={"in-order": "data packets stay in order; by default 5 % of them are delayed, too"},
 )

@@ -50,7 +50,7 @@ def link_delay(lab: Lab) -> Result:
     )
     return found.drawn(
         Lines("thr_pkts", "propagation delay P, s", "packets in 1000 s"),
-        Lines("ffr_per_delayed", "propagation delay P, s", "false fast retransmits per delayed packet"),
+        Lines("sfr_per_delayed", "propagation delay P, s", "packets resent though not lost, per delayed packet"),
     )
 
 
