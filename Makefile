@@ -35,7 +35,7 @@ fmt: ## Format everything
 	$(CARGO) fmt --all
 	@if command -v ruff >/dev/null; then ruff format .; fi
 
-bench: ## Measure the cost per ACK and with many flows (study/results), and compare with ns-2 if installed
+bench: ## Measure the cost per ACK and with many flows (study/results), and compare with ns-2 and ns-3 if installed
 	$(CARGO) bench --locked -p reknit-variants --bench per_ack
 	$(CARGO) bench --locked -p reknit-variants --bench worst
 	$(CARGO) bench --locked -p reknit-variants --bench cost > $(TARGET)/cost.md
@@ -44,6 +44,7 @@ bench: ## Measure the cost per ACK and with many flows (study/results), and comp
 	@$(PYTHON) study/reknit_study/_generated.py "make bench" study/results/scale.md < $(TARGET)/scale.md
 	@$(MAKE) --silent instructions ARGUMENTS="-- --table" > $(TARGET)/instructions.md
 	@$(PYTHON) study/reknit_study/_generated.py "make bench" study/results/instructions.md < $(TARGET)/instructions.md
+	@$(PYTHON) study/benches/simulators.py $(CARGO)
 	@$(PYTHON) study/benches/ns2/compare.py $(CARGO)
 	@$(PYTHON) study/benches/ns2/two_paths.py $(CARGO)
 

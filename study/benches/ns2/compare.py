@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Compare reknit with ns-2.35 on the RR-TCP base topology: packets delivered, and time taken.
+"""Compare reknit with ns-2.35 on the RR-TCP base topology: packets delivered.
 
-Needs ns-2 (Debian: apt install ns2). Builds reknit with the release profile `dist`. Prints a Markdown table and writes
+Needs ns-2 (Debian: apt install ns2). Builds reknit. Prints a Markdown table and writes
 it to study/results/ns2.md. Equal seeds do not give equal losses, because the two programs use different generators.
 """
 
@@ -12,7 +12,6 @@ import shutil
 import statistics
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 sys.path.append(str(Path(__file__).parents[2]))
@@ -20,7 +19,7 @@ from reknit_study._generated import generated
 
 HERE = Path(__file__).parent
 ROOT = HERE.parents[2]
-REKNIT = ROOT / (os.environ.get("CARGO_TARGET_DIR") or "target") / "dist" / "reknit"
+REKNIT = ROOT / (os.environ.get("CARGO_TARGET_DIR") or "target") / "release" / "reknit"
 VARIANTS = ["reno", "newreno", "sack"]
 LOSSES = [0, 0.001, 0.005, 0.01, 0.02, 0.05]
 SECONDS = 1000
@@ -65,40 +64,16 @@ def delivered(seeds: int) -> list[str]:
     return lines
 
 
-def timed(command: list[str]) -> float:
-    """Return the wall time of one process in seconds."""
-    began = time.monotonic()
-    subprocess.run(command, capture_output=True, check=True)
-    return time.monotonic() - began
-
-
-def speed(rounds: int) -> list[str]:
-    """Run both programs in turn without loss, and report medians and the median of the paired ratios."""
-    ns2 = ["ns", str(HERE / "base.tcl"), "sack", "0", "1", str(SECONDS)]
-    # The command also runs its in-order reference, so it simulates the same run twice, one for each core.
-    reknit = [str(REKNIT), "compare", *PATH, "--variants", "sack", "--duration", f"{SECONDS} s"]
-    reknit += ["--seeds", "1", "--no-oracle", "--json", "--quiet"]
-    pairs = [(timed(ns2), timed(reknit)) for _ in range(rounds)]
-    ratio = statistics.median(a / b for a, b in pairs)
-    a, b = (statistics.median(side) for side in zip(*pairs, strict=True))
-    return [
-        f"The run without loss ({SECONDS} s, about 463,000 data packets over three hops, an ACK each), medians",
-        f"of {rounds} alternating runs: ns-2.35 {a:.3f} s, reknit {b:.3f} s (including a second run as reference).",
-        f"reknit is {ratio:.1f} times as fast.",
-    ]
-
-
 def main() -> int:
-    """Run both parts."""
+    """Run all, and write the page."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("cargo", nargs="?", default="cargo")
     parser.add_argument("--seeds", type=int, default=5)
-    parser.add_argument("--rounds", type=int, default=7)
     arguments = parser.parse_args()
     if shutil.which("ns") is None:
         print("ns-2 is not installed (Debian: apt install ns2); nothing to compare with")
         return 0
-    build = [arguments.cargo, "build", "--profile", "dist", "--locked", "-p", "reknit"]
+    build = [arguments.cargo, "build", "--release", "--locked", "-p", "reknit"]
     subprocess.run(build, check=True, cwd=ROOT)
     version = subprocess.run(
         ["ns"], input="puts [ns-version]", capture_output=True, text=True, check=False
@@ -113,8 +88,6 @@ def main() -> int:
         f"seeds; ns-2 {version}.",
         "",
         *delivered(arguments.seeds),
-        "",
-        *speed(arguments.rounds),
     ]
     text = "\n".join(lines) + "\n"
     (ROOT / "study/results/ns2.md").write_text(text)
