@@ -87,6 +87,8 @@ def test_tiers_reduce_experiments(paper: Paper) -> None:
         {"quick": 40 / 3, "default": 100, "full": 1000}
     )
     assert _costs.packets(paper.experiments["B"], [paper]) == {"quick": None, "default": 0, "full": 0}
+    enough = paper.experiments["A"].enough_seeds
+    assert _costs.packets_with_more_seeds(paper.experiments["A"], [paper]) == pytest.approx(100 * enough / 3)
 
 
 def test_a_run_can_be_split_into_sets(paper: Paper) -> None:

@@ -19,7 +19,7 @@ fn scenario(path: &str, variant: &str, seconds: u64) -> Scenario {
 
 fn hash(scenario: &Scenario) -> (String, u64) {
     let (_, tracer) = run_traced(scenario, HashTracer::default());
-    reknit_tcp::proof::begin(1); // the second run also compares short ways with long ones
+    reknit_tcp::proof::begin(1); // the second run also compares fast paths with slow ones
     let (_, again) = run_traced(scenario, HashTracer::default());
     assert_eq!(tracer.hash(), again.hash(), "two runs differ");
     (format!("{:016x}", tracer.hash()), tracer.events())

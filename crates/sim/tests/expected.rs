@@ -1,5 +1,5 @@
-//! Expected segments take a short way through a connection (`connection/expected.rs`, `sender/expected.rs`). Here a clone of each
-//! connection takes the long way for every segment, and both must have the same state afterwards: for all variants, over paths
+//! Expected segments take a fast path through a connection (`connection/expected.rs`, `sender/expected.rs`). Here a clone of each
+//! connection takes the slow path for every segment, and both must have the same state afterwards: for all variants, over paths
 //! that deliver in order, lose, reorder and duplicate. `PROOF_SEGMENTS` sets the number of segments, roughly.
 
 use std::sync::Arc;
@@ -32,7 +32,7 @@ fn scenario(path: &str, variant: &Variant) -> Scenario {
 }
 
 #[test]
-fn a_short_way_changes_what_the_long_way_does() {
+fn a_fast_path_changes_what_the_slow_path_does() {
     proof::begin(1);
     // Two threads share the variants.
     std::thread::scope(|scope| {
@@ -47,5 +47,5 @@ fn a_short_way_changes_what_the_long_way_does() {
         }
     });
     let (compared, wanted) = (proof::segments(), segments() * (VARIANTS.len() * PATHS.len()) as u64 / 2);
-    assert!(compared > wanted, "only {compared} segments took a short way");
+    assert!(compared > wanted, "only {compared} segments took a fast path");
 }

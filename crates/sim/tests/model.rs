@@ -29,7 +29,7 @@ fn cases() -> u32 {
 
 #[test]
 fn the_stream_arrives_or_the_connection_ends_with_an_error() {
-    reknit_tcp::proof::begin(20); // some segments that take a short way also take the long way
+    reknit_tcp::proof::begin(20); // some segments that take a fast path also take the slow path
     // In the network of these cases no sender is told what was lost.
     let live = reknit_variants::VARIANTS.iter().filter(|variant| !variant.is_simulated_only());
     let variants: &Vec<&Variant> = &live.collect();

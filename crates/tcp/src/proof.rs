@@ -1,6 +1,7 @@
-//! Proof that a short way changes exactly what the long way does. In builds with debug assertions, after [`begin`], a clone of
-//! the connection takes the long way for each segment, and if the connection itself takes a short one (`connection/expected.rs`,
-//! `sender/expected.rs`), both must have the same state afterwards: all of it, with plug-ins and pending segments.
+//! Proof that a fast path (`connection/expected.rs`, `sender/expected.rs`) changes exactly what the slow path does. Tests call
+//! [`begin`]. From then on, in builds with debug assertions, one segment of so many is also processed by a clone of the
+//! connection, on the slow path; if the connection itself took a fast path, both must have the same state afterwards: all of
+//! it, with plug-ins and pending segments.
 
 use std::cell::Cell;
 use std::fmt::Debug;
@@ -11,17 +12,17 @@ static INTERVAL: AtomicU64 = AtomicU64::new(0);
 static PROCESSED: AtomicU64 = AtomicU64::new(0);
 static COMPARED: AtomicU64 = AtomicU64::new(0);
 
-/// Which ways the connection of this thread may take.
+/// Which paths the connection of this thread may take.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Way {
+enum Taken {
     Any,
-    /// A short one was taken.
-    Short,
-    LongOnly,
+    /// A fast one was taken.
+    Fast,
+    SlowOnly,
 }
 
 thread_local! {
-    static WAY: Cell<Way> = const { Cell::new(Way::Any) };
+    static TAKEN: Cell<Taken> = const { Cell::new(Taken::Any) };
 }
 
 /// From now on, one of `interval` segments is compared, in all connections of this process. Has no effect without debug
@@ -36,24 +37,24 @@ fn is_due() -> bool {
     interval > 0 && PROCESSED.fetch_add(1, Ordering::Relaxed).is_multiple_of(interval)
 }
 
-/// How many segments have taken a short way with the same result as the long one.
+/// How many segments have taken a fast path with the same result as the slow one.
 pub fn segments() -> u64 {
     COMPARED.load(Ordering::Relaxed)
 }
 
-/// True if the connection must take the long way now. Called before a short way is taken.
-pub(crate) fn takes_long_way() -> bool {
-    cfg!(debug_assertions) && WAY.get() == Way::LongOnly
+/// True if the connection must take the slow path now. Called before a fast path is taken.
+pub(crate) fn takes_slow_path() -> bool {
+    cfg!(debug_assertions) && TAKEN.get() == Taken::SlowOnly
 }
 
-/// A short way is taken.
-pub(crate) fn note_short_way() {
+/// A fast path is taken.
+pub(crate) fn note_fast_path() {
     if cfg!(debug_assertions) {
-        WAY.set(Way::Short);
+        TAKEN.set(Taken::Fast);
     }
 }
 
-/// Lets `connection` process a segment, and a clone of it on the long way.
+/// Lets `connection` process a segment, and a clone of it on the slow path.
 pub(crate) fn compare<C, R>(connection: &mut C, process: impl Fn(&mut C) -> R) -> R
 where
     C: Clone + PartialEq + Debug,
@@ -62,23 +63,23 @@ where
     if !cfg!(debug_assertions) || !is_due() {
         return process(connection);
     }
-    let mut long = connection.clone();
-    WAY.set(Way::LongOnly);
-    let result_of_long = process(&mut long);
-    WAY.set(Way::Any);
+    let mut slow = connection.clone();
+    TAKEN.set(Taken::SlowOnly);
+    let result_of_slow = process(&mut slow);
+    TAKEN.set(Taken::Any);
     let result = process(connection);
-    if WAY.get() == Way::Short {
-        let is_same = result == result_of_long && *connection == long;
-        assert!(is_same, "the short way differs from the long one: {}", difference(connection, &long));
+    if TAKEN.get() == Taken::Fast {
+        let is_same = result == result_of_slow && *connection == slow;
+        assert!(is_same, "the fast path differs from the slow one: {}", difference(connection, &slow));
         COMPARED.fetch_add(1, Ordering::Relaxed);
     }
     result
 }
 
 /// The first line in which the states differ, and the lines before it.
-fn difference<C: Debug>(short: &C, long: &C) -> String {
-    let (short, long) = (format!("{short:#?}"), format!("{long:#?}"));
-    let same = short.lines().zip(long.lines()).take_while(|(short, long)| short == long).count();
+fn difference<C: Debug>(fast: &C, slow: &C) -> String {
+    let (fast, slow) = (format!("{fast:#?}"), format!("{slow:#?}"));
+    let same = fast.lines().zip(slow.lines()).take_while(|(fast, slow)| fast == slow).count();
     let lines = |text: &str| text.lines().skip(same.saturating_sub(8)).take(10).collect::<Vec<_>>().join("\n");
-    format!("\n{}\n--- long:\n{}", lines(&short), lines(&long))
+    format!("\n{}\n--- slow:\n{}", lines(&fast), lines(&slow))
 }

@@ -249,7 +249,7 @@ def _list(what: Sequence[str]) -> int:
             raise _WrongError(f"{name}: no such paper; allowed are {', '.join(MODULES)}")
     per_s = _costs.speed()
     everything = list(papers().values())
-    total = dict.fromkeys(TIERS, 0.0)
+    total, most = dict.fromkeys(TIERS, 0.0), 0.0
     for paper in everything:
         if what and paper.name not in what:
             continue
@@ -257,12 +257,14 @@ def _list(what: Sequence[str]) -> int:
         for experiment in paper.experiments.values():
             packets = _costs.packets(experiment, everything)
             total = {tier: total[tier] + (count or 0) for tier, count in packets.items()}
+            most += _costs.packets_with_more_seeds(experiment, everything)
             costs = ", ".join(f"{tier} {_costs.cost(count, per_s)}" for tier, count in packets.items())
             print(f"  {experiment.id:8} {experiment.figure}: {experiment.title}")
             print(f"           reports: {experiment.reports}")
             print(f"           cost: {costs}")
     sums = ", ".join(f"{tier} {_costs.cost(count, per_s)}" for tier, count in total.items())
     print(f"\ntotal: {sums}; at {per_s:,.0f} packets/s on each of {_costs.PROCESSORS} processors, as just measured")
+    print(f"with the seeds that are added where outcomes depend on them: default up to {_costs.cost(most, per_s)}")
     return OK
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 
 import reknit
-from reknit_study.papers._frame import TIERS, Experiment, Paper
+from reknit_study.papers._frame import TIERS, Experiment, Paper, Tier
 from reknit_study.papers._lab import Lab
 
 PROCESSORS = 2
@@ -23,18 +23,29 @@ def packets(experiment: Experiment, papers: list[Paper]) -> dict[str, float | No
 
     The experiment declares those of the full tier; those of the others are proportional to the simulated seconds.
     """
-    planned: dict[str, float] = {}
-    for name, tier in TIERS.items():
-        lab = Lab(papers, tier, dry=True)
-        if experiment.kind == "sweep":
-            lab.result(experiment.id)
-        # Runs of another experiment that it shows cost nothing more.
-        planned[name] = sum(runs * seconds for id, runs, seconds in lab.planned if id == experiment.id)
+    planned = {name: _seconds(experiment, papers, tier) for name, tier in TIERS.items()}
     whole = planned["full"] or 1.0
     return {
         name: None if name == "quick" and not experiment.quick else experiment.packets * seconds / whole
         for name, seconds in planned.items()
     }
+
+
+def packets_with_more_seeds(experiment: Experiment, papers: list[Paper]) -> float:
+    """Estimate the data packets of the default tier if all outcomes depend on the choice of seeds."""
+    whole = _seconds(experiment, papers, TIERS["full"]) or 1.0
+    return experiment.packets * _seconds(experiment, papers, TIERS["default"], more_seeds=True) / whole
+
+
+def _seconds(experiment: Experiment, papers: list[Paper], tier: Tier, *, more_seeds: bool = False) -> float:
+    """Return the simulated seconds of all runs together."""
+    lab = Lab(papers, tier, dry=True)
+    if more_seeds:
+        lab.deepen([experiment.id])
+    if experiment.kind == "sweep":
+        lab.result(experiment.id)
+    # Runs of another experiment that it shows cost nothing more.
+    return sum(runs * seconds for id, runs, seconds in lab.planned if id == experiment.id)
 
 
 def cost(count: float | None, per_s: float) -> str:

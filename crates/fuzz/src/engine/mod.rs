@@ -2,7 +2,7 @@
 //! segment and sends its own to both.
 //!
 //! Checks: the bytes read are those written, a timer runs while data is outstanding, the work per event is bounded, a segment
-//! that takes a short way changes what it would on the long way, and the connection ends. Without an attacker, both streams
+//! that takes a fast path changes what it would on the slow path, and the connection ends. Without an attacker, both streams
 //! arrive complete once the network works, or an end reports why not.
 
 mod end;

@@ -1,10 +1,12 @@
-//! The short way of an expected segment (header prediction): in ESTABLISHED, a segment whose only flags are ACK and PSH and
-//! whose timestamp is not an old one, that is either data within the window at an end that has only received, or an ACK without
-//! data that no later one has overtaken. Most segments of a transfer are one or the other.
+//! The fast path of an expected segment. In ESTABLISHED, a segment is expected if its only flags are ACK and PSH, its timestamp
+//! is not older than the newest, and it is
+//! - an ACK without data: SEG.SEQ = RCV.NXT and SND.UNA <= SEG.ACK <= SND.NXT, or
+//! - data at an end that has only received: within the window (in order or not), SEG.ACK = SND.UNA, no SACK blocks, and the
+//!   peer has sent no FIN.
 //!
 //! [`Connection::on_segment`] asks for each segment, after the timers that are due, whether it is expected; then the checks of
-//! [`super::input`] are not needed, because it passes all of them. [`super::output`] sends what it causes. In debug builds,
-//! [`crate::proof`] compares both ways.
+//! [`super::input`] are not needed, because it passes all of them. [`super::output`] sends what it causes. Tests compare it with
+//! the slow path ([`crate::proof`]).
 
 use reknit_units::{Bytes, Instant};
 
@@ -28,7 +30,7 @@ impl Connection {
     /// What the segment is, if it is expected.
     pub(super) fn expected(&self, now: Instant, segment: &Segment) -> Option<Expected> {
         let is_plain = segment.flags | Flags::PSH == Flags::ACK | Flags::PSH;
-        if !is_plain || self.state() != State::Established || proof::takes_long_way() {
+        if !is_plain || self.state() != State::Established || proof::takes_slow_path() {
             return None;
         }
         let (rcv_nxt, snd) = (self.receiver.rcv_nxt(), &self.sender.state);
@@ -57,7 +59,7 @@ impl Connection {
 
     /// Processes it.
     pub(super) fn on_expected(&mut self, now: Instant, segment: &Segment, expected: Expected) -> Option<Delivery> {
-        proof::note_short_way();
+        proof::note_fast_path();
         match expected {
             Expected::Ack { ack } => {
                 let start = self.receiver.rcv_nxt();

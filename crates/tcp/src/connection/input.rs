@@ -44,14 +44,14 @@ impl Connection {
         self.on_timer(now);
         let delivery = match self.expected(now, segment) {
             Some(expected) => self.on_expected(now, segment, expected),
-            None => self.on_unexpected(now, segment),
+            None => self.on_slow_path(now, segment),
         };
         self.flush(now);
         self.send_written(now); // data that waited for the handshake goes out first
         delivery
     }
 
-    fn on_unexpected(&mut self, now: Instant, segment: &Segment) -> Option<Delivery> {
+    fn on_slow_path(&mut self, now: Instant, segment: &Segment) -> Option<Delivery> {
         match self.state() {
             State::Closed if segment.flags.has(Flags::RST) => {}
             State::Closed => self.reset(now, segment),

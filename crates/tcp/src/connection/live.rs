@@ -182,7 +182,7 @@ impl Connection {
         self.sender.state.cwnd
     }
 
-    /// The smoothed round-trip time, measured by this end as the sender, or else as the receiver.
+    /// The smoothed round-trip time, measured by this end as the receiver, or else as the sender.
     pub fn round_trip(&self) -> Option<Duration> {
         self.receiver_rtt.get().or(self.sender.state.srtt)
     }

@@ -1,4 +1,4 @@
-//! Segments to which nothing has happened since they were sent: the short way of an acknowledgment
+//! Segments to which nothing has happened since they were sent: the fast path of an acknowledgment
 //! ([`crate::sender`]'s `expected.rs`, step 3).
 
 use reknit_units::{Instant, Segments};

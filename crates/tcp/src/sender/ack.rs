@@ -59,7 +59,7 @@ impl AckInput {
 const MAXIMUM_LATENESS: Duration = Duration::from_secs(60);
 
 impl Sender {
-    /// An ACK: called by the connection after step 1. The long way goes through [`super::backlog`], which runs the pipeline, in
+    /// An ACK: called by the connection after step 1. The slow path goes through [`super::backlog`], which runs the pipeline, in
     /// parts if the ACK is large.
     pub(crate) fn on_ack(&mut self, now: Instant, input: &AckInput) {
         if self.withholder.as_mut().is_some_and(|withholder| withholder.is_optimistic(input, &self.board)) {
@@ -67,7 +67,7 @@ impl Sender {
         } else if self.is_redundant(input) {
             self.on_repeated_ack(now, input.window_update());
         } else if let Some(segments) = self.expected(input) {
-            self.run_short_pipeline(now, input, segments);
+            self.run_fast_path(now, input, segments);
         } else if self.backlog.has_ack() {
             let merged = self.backlog.merge_ack(input);
             self.process_ack(now, &merged);
@@ -197,7 +197,7 @@ impl Sender {
     }
 
     /// True if the ACK repeats the one before at an end that has only received: nothing is outstanding, and there is
-    /// nothing to send. Most data segments of a transfer arrive at such an end.
+    /// nothing to send. Most data segments of a transfer arrive at such an end. Plug-ins do not see such an ACK.
     fn is_redundant(&self, input: &AckInput) -> bool {
         let has_news = input.pure || input.ece || input.sack.is_some() || input.ack != self.state.snd_una;
         self.only_receives() && !has_news
@@ -205,7 +205,7 @@ impl Sender {
 
     /// True if nothing was ever written here, and an ACK has come since the handshake.
     pub(crate) fn only_receives(&self) -> bool {
-        !self.queue.has_written() && self.stats.acks > 0
+        !self.queue.has_written() && self.peer.has_acked()
     }
 
     /// Step 2, RFC 9293 §3.10.7.4: only the newest segment updates the window, and `peer` notes its numbers
@@ -310,6 +310,7 @@ impl Sender {
     }
 
     pub(super) fn count(&mut self, ack: &AckFacts<'_>) {
+        self.peer.note_ack();
         if let Some(last) = ack.newly.last().and_then(|id| self.board.get(*id)) {
             self.peer.note_acked(last);
         }

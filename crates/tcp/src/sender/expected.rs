@@ -1,9 +1,9 @@
-//! The short way of an expected ACK: it acknowledges whole segments that were sent once, while nothing is SACKed, lost or
-//! retransmitted, and nothing else is left to do. Most ACKs of a transfer without reordering are of this kind.
+//! The fast path of an expected ACK: it acknowledges whole segments that were sent once, while nothing is SACKed, lost or
+//! retransmitted, and neither an earlier ACK nor a window probe is pending. Most ACKs of a transfer without reordering are of this kind.
 //!
-//! [`Sender::on_ack`] asks for each ACK whether it is expected, and then calls [`Sender::run_short_pipeline`] instead of the
-//! pipeline of [`super::ack`]. What it does is a part of the same numbered steps: the others change nothing. In debug builds,
-//! [`crate::proof`] compares both ways.
+//! [`Sender::on_ack`] asks for each ACK whether it is expected, and then calls [`Sender::run_fast_path`] instead of the
+//! pipeline of [`super::ack`]. What it does is a part of the same numbered steps: the others change nothing. Tests
+//! compare it with the pipeline ([`crate::proof`]).
 
 use std::mem;
 
@@ -20,15 +20,15 @@ impl Sender {
         let is_plain = input.ack > self.state.snd_una && input.sack.is_none() && !input.ece;
         let is_undisturbed = self.recovery.is_open() && self.board.is_undisturbed();
         let is_at_rest = self.backlog.is_empty() && self.withholder.is_none() && !self.timers.is_probing_window();
-        if is_plain && is_undisturbed && is_at_rest && !proof::takes_long_way() {
+        if is_plain && is_undisturbed && is_at_rest && !proof::takes_slow_path() {
             return self.board.sent_once_until(input.ack);
         }
         None
     }
 
     /// Steps 2 to 10 for an expected ACK of the first `segments` segments.
-    pub(super) fn run_short_pipeline(&mut self, now: Instant, input: &AckInput, segments: usize) {
-        proof::note_short_way();
+    pub(super) fn run_fast_path(&mut self, now: Instant, input: &AckInput, segments: usize) {
+        proof::note_fast_path();
         let mut newly = mem::take(&mut self.newly);
         newly.clear();
         self.update_window(now, input.window_update()); // step 2
@@ -65,6 +65,7 @@ impl Sender {
         self.decide_on_undo(now, &ack);
         self.undo_earlier(now, &ack); // step 7
         let undo_allows_growth = spurious.is_none_or(|spurious| self.respond_to_spurious(now, &ack, spurious));
+        // Of step 8, what the pipeline does while nothing is missing.
         self.state.end_limited_transmit();
         self.recovery.forget_filled_hole(self.board.first());
         self.state.set_dup_thresh(self.plugins.dup_thresh.dup_thresh(&context!(self, now)));

@@ -21,11 +21,19 @@ pub(super) struct Peer {
     last_report: Option<Box<SackReport>>,
     /// The longest segment that was acknowledged, as far as the last one of each ACK shows.
     largest_acked: Bytes,
+    /// An ACK has come since the handshake.
+    has_acked: bool,
 }
 
 impl Peer {
     pub(super) fn new() -> Peer {
-        Peer { wl: (Offset::SYN, Offset::SYN), echoed: Instant::ZERO, last_report: None, largest_acked: Bytes::ZERO }
+        Peer {
+            wl: (Offset::SYN, Offset::SYN),
+            echoed: Instant::ZERO,
+            last_report: None,
+            largest_acked: Bytes::ZERO,
+            has_acked: false,
+        }
     }
 
     /// The window of the segment that ended the handshake counts as the first update.
@@ -33,9 +41,16 @@ impl Peer {
         self.wl = wl;
     }
 
-    /// RFC 9293 §3.10.7.4: true if the segment is the newest so far, so that its window counts; its numbers
-    /// are noted. Linux ignores a smaller
-    /// window in a segment with the same numbers.
+    pub(super) fn note_ack(&mut self) {
+        self.has_acked = true;
+    }
+
+    pub(super) fn has_acked(&self) -> bool {
+        self.has_acked
+    }
+
+    /// RFC 9293 §3.10.7.4: true if the segment is the newest so far, so that its window counts; its numbers are noted.
+    /// Linux ignores a smaller window in a segment with the same numbers.
     pub(super) fn takes_window_update(&mut self, update: WindowUpdate, snd: &SendState, paws: Paws) -> bool {
         let from = (update.seq, update.ack);
         let shrinks = update.wnd < snd.snd_wnd && update.wnd > Bytes::ZERO;

@@ -3,8 +3,8 @@
 //! Yang: Improving the Performance of TCP in the Presence of Packet Reordering. Thesis, MIT, 2001, chapters 3 and 4.
 //!
 //! **What it changes.** Only the receiver. It withholds duplicate ACKs. If the missing segment arrives, it sends the
-//! ACKs that in-order arrival would have caused instead. If more segments overtake the missing one than have overtaken
-//! any recent late one, it sends the duplicates. In both cases it paces the ACKs at the rate at which the segments
+//! ACKs that in-order arrival would have caused instead. If at least two more segments overtake the missing one than
+//! have overtaken any recent late one, it sends the duplicates. In both cases it paces the ACKs at the rate at which the segments
 //! arrived.
 //!
 //! **State.** `count`: out-of-order segments in this epoch (the reordering counter of the thesis). `old_nxt` and
@@ -18,8 +18,9 @@
 //!   are withheld.
 //! - The duplicates are released after more than `thresh` out-of-order arrivals, or if no segment arrives for `thresh`
 //!   inter-arrival times (§3.2.2).
-//! - When RCV.NXT advances, the in-order ACKs are released: one for each counted segment and one for the late segment
-//!   (§4.2 counts it too), or half as many with delayed ACKs (§3.2.3).
+//! - When RCV.NXT advances, the in-order ACKs are released: one for each counted segment and one for the late segment,
+//!   or half as many with delayed ACKs. §3.2.3 has only the former; §4.2 increments the counter for any segment that is out of
+//!   order, which we read as including the late one.
 //! - If the gap was open for more than a round trip, it was a loss, and its strides are not used (§3.2.2). Without a
 //!   measured RTT, a round trip is 100 ms.
 //!

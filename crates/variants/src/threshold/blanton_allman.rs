@@ -3,7 +3,7 @@
 //! Blanton, Allman: On Making TCP More Robust to Packet Reordering. ACM CCR 32(1), 2002; as described in RR-TCP (Zhang,
 //! Karp, Floyd, Peterson, ICSI TR-02-006, §3, "DSACK-BL-*") and in the survey of Leung, Li, Yang (§5.2.2).
 //!
-//! **What it changes.** Each fast retransmit that a DSACK proves spurious raises dupthresh.
+//! **What it changes.** A fast retransmit that a DSACK proves spurious raises dupthresh (INC, AVG), or moves it (EWMA).
 //!
 //! **State.** `dup_thresh` (INC, AVG) or `avg` (EWMA), and N for the hole of the last episode: the number of segments
 //! that had been SACKed above the hole when it was covered. That many duplicate ACKs would have been needed to
@@ -17,13 +17,15 @@
 //! - 3: dupthresh is at most 90 % of cwnd, but always at least 3.
 //! - 4: each expiry of the retransmission timer resets dupthresh to 3.
 //!
-//! **Departures.** For AVG and EWMA, N follows the survey ("duplicate ACKs required to disambiguate reordering from
-//! loss"). The definition in RR-TCP, "duplicate ACKs that caused a false fast retransmit", would be dupthresh itself,
-//! and averaging it would have no effect. No source gives the gain of EWMA; 1/4 is that of RTTVAR. The limit of 90 % is
+//! **Departures.** K = 1 and rule 3 are those of RR-TCP; the survey gives neither. For AVG, N follows the survey ("duplicate
+//! ACKs required to disambiguate reordering from loss"). The definition in RR-TCP, "duplicate ACKs that caused a false fast
+//! retransmit", would be dupthresh itself, and averaging it would have no effect. For EWMA the survey has "the length of
+//! perceived reordering events", RR-TCP "duplicate ACKs received at the sender": here it is the same N. AVG and EWMA start at
+//! 3, and round up. No source gives the gain of EWMA; 1/4 is that of RTTVAR. The limit of 90 % is
 //! applied when the threshold is used, so a small window does not erase what was learned. N counts segments, so that
 //! lost ACKs do not reduce it.
 //!
-//! **Status.** INC is faithful: both sources give all of its rules. AVG and EWMA are partial: the sources contradict each
+//! **Status.** INC is faithful to RR-TCP §3, which gives all of its rules. AVG and EWMA are partial: the sources contradict each
 //! other about what AVG averages, and none gives the gain of EWMA. Both decide how fast dupthresh rises.
 
 use reknit_tcp::facts::{AckFacts, Context, RecoveryEvent};

@@ -17,7 +17,7 @@
 //! - 4: an ACK reports "reordered" if no part of the first gap was dropped.
 //!
 //! Sender: if the third duplicate ACK reports "reordered", `k` more with that report are required; a duplicate ACK
-//! without it causes a fast retransmit at once.
+//! without it causes a fast retransmit at once. When SND.UNA advances, the count starts again, for the next gap.
 //!
 //! **Departures.** The survey gives no field sizes, no encoding of the gaps and no k. Limited transmit is that of RFC
 //! 3042: the survey gives none, and its Table 2 says that RN-TCP does not maintain ACK clocking. So a window of up to

@@ -17,7 +17,8 @@
 //!   duplicate ACK. During recovery RFC 6675 decides about the other holes (`sacked-above`).
 //! - 5: a timeout ends every wait.
 //!
-//! **Departures.** Rule 2 stops when FlightSize reaches two windows. A segment that was retransmitted in an earlier
+//! **Departures.** By the survey, each duplicate ACK releases a segment; rule 2 counts what they SACK, which is the same unless
+//! ACKs are lost or reordered. It stops when FlightSize reaches two windows. A segment that was retransmitted in an earlier
 //! episode waits from its last transmission. Without an SRTT, RFC 6675 applies; without SACK, the variant recovers as
 //! NewReno. Rule 4 does not store a FlightSize: the engine's FlightSize, without what limited transmit added, is the
 //! same. `before_timeout`, which is off, ends the wait one round trip before the retransmission timer expires. No source

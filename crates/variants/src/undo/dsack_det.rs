@@ -24,7 +24,7 @@
 //! **Departures.** A duplicate of a segment that was sent once and has been acknowledged cumulatively is not recognized as
 //! one of the network, so rule 3 applies only above a gap. With `open = 1`, the default, only the last reduction is judged:
 //! the DSACKs for an episode often arrive after the next one has begun, and then count for nothing. RR-TCP (§4.1) records
-//! each fast retransmit; where 30 % of packets are late, `dsack-r` with `open = 8` is faster by a fifth. With `open` above 1,
+//! each fast retransmit, and has no rule 3; where 30 % of packets are late, `dsack-r` with `open = 8` is faster by a fifth. With `open` above 1,
 //! the last few reductions are judged, each by its own retransmissions. Undoing an earlier one leaves the later ones in
 //! place: the window is then what it would be without the earlier one. A timeout makes all reductions before it final.
 //!
@@ -57,7 +57,7 @@ pub enum Duplication {
 pub struct DsackConfig {
     /// What to do about duplicates made by the network.
     pub duplication: Duplication,
-    /// How many past reductions can still be found spurious. 1: only the last one, as in the papers.
+    /// How many past reductions can still be found spurious. 1: only the last one.
     #[schemars(range(min = 1, max = 8))]
     pub open: u32,
 }

@@ -6,7 +6,8 @@
 /// §4.3.1: a timeout after `t` round trips, with limited transmit of `k` windows.
 ///
 /// The sender is idle for the part of T that remains after the window and limited transmit have been sent; then slow
-/// start grows to half the window. The idle time is at least zero.
+/// start grows to half the window. The idle time is at least zero; the paper has no such limit, and its cost is smaller if
+/// `t` is below 1 + k.
 pub(crate) fn timeout(w: f64, t: f64, k: f64) -> f64 {
     let idle = (w * t - w * (1.0 + k)).max(0.0);
     let slow_start = w * (libm::log2(w) - 1.0) + 1.0;
@@ -15,8 +16,9 @@ pub(crate) fn timeout(w: f64, t: f64, k: f64) -> f64 {
 
 /// §4.3.2: a false fast retransmit; after `d` round trips a DSACK restores the window.
 ///
-/// The cost is interpolated between whole numbers of round trips. A DSACK takes at least one round trip; after W/2
-/// round trips the window has grown back anyway.
+/// The cost is interpolated between whole numbers of round trips. `d` is at least one: the paper has no such limit, but the
+/// SRTT contains late samples, so that the DSACK of an early copy seems to take less. After W/2 round trips the window has
+/// grown back anyway.
 pub(crate) fn false_fast_retransmit(w: f64, d: f64) -> f64 {
     let rounds = d.clamp(1.0, (w / 2.0).max(1.0));
     let (low, high) = (libm::floor(rounds), libm::ceil(rounds));

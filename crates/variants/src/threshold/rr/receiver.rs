@@ -24,9 +24,8 @@
 //!   false fast retransmit. The pause was a timeout if a retransmission ends it after more than two round trips;
 //!   otherwise limited transmit was exhausted, which counts only if it cost more than a false fast retransmit.
 //!
-//! **Departures.** The paper says little more about it: that the advice might be a TCP option, and costs room in headers.
-//! Rules 3 to 7 are our reading. The costs are those
-//! of §4.3, computed from what a receiver can see: it knows neither cwnd nor the timer of the sender. The receiver tells
+//! **Departures.** The paper says little more about it: that the advice might be a TCP option, "at the cost of
+//! requiring a modification to the over-the-wire protocol". Rules 3 to 7 are our reading. The costs are those of §4.3, computed from what a receiver can see: it knows neither cwnd nor the timer of the sender. The receiver tells
 //! a retransmission by its timestamp, if there is one, and otherwise by the age of the gap.
 //!
 //! **Status.** Partial: the paper gives no rule, option or result for it. How often the advice is sent, what the sender

@@ -14,8 +14,8 @@
 //!
 //! **Departures.** The paper does not give the number of samples, how long they are kept, or the timeout at the start.
 //! Our choice is 4096 samples, 80 s (as for reordering events), and RFC 6298 while there are fewer than 32 samples. The
-//! paper has samples "for each packet"; that packets sent twice are sampled as in DSACK-ES is our reading, because its
-//! Table 1 builds DSACK-HG on DSACK-TA.
+//! paper has samples "for each packet"; that packets sent twice are sampled as in DSACK-ES is our reading, although its
+//! Table 1 has DSACK-HG as "DSACK-TA + histogram RTO estimator".
 //!
 //! **Status.** Partial: the paper does not say how many samples are kept and for how long. With fewer, the 99.8th
 //! percentile is the largest RTT.

@@ -120,7 +120,7 @@ pub(crate) const TA_RTX: Variant = Variant {
     ..TAES_RTX
 };
 
-/// DSACK-TAES-RTX.
+/// Ours: the paper has variants with the bit (-RTX) of TA and FA only (§5.1.1).
 pub(crate) const TAES_RTX: Variant = Variant {
     name: "rr-taes-rtx",
     aliases: &["dsack-taes-rtx"],
