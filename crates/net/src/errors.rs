@@ -12,7 +12,7 @@ pub(crate) fn to_io(error: Error) -> io::Error {
         Error::Ended(CloseReason::Refused) | Error::Refused => io::ErrorKind::ConnectionRefused,
         Error::Ended(CloseReason::Reset) => io::ErrorKind::ConnectionReset,
         Error::Ended(CloseReason::TimedOut) => io::ErrorKind::TimedOut,
-        Error::Ended(CloseReason::Aborted | CloseReason::Lied) => io::ErrorKind::ConnectionAborted,
+        Error::Ended(CloseReason::Aborted | CloseReason::OptimisticAck) => io::ErrorKind::ConnectionAborted,
         Error::Ended(CloseReason::Finished) | Error::ShutDown => io::ErrorKind::BrokenPipe,
         Error::Unreachable => io::ErrorKind::HostUnreachable,
         Error::NoSocket | Error::NotConnected => io::ErrorKind::NotConnected,

@@ -41,7 +41,7 @@ pub(crate) fn receive<'a>(
     let arrived: Vec<Arrived<'_>> = frames.filter_map(|frame| read(offload, frame)).collect();
     let delays = sharing.note(&arrived) && !drained;
     stack.delay_arrivals(delays);
-    stack.read_ahead(arrived.iter().flatten());
+    stack.prefetch(arrived.iter().flatten());
     let mut rest = arrived.as_slice();
     while let [packet, later @ ..] = rest {
         rest = later;

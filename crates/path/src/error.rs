@@ -5,8 +5,8 @@ use reknit_units::{Duration, Rate};
 
 use crate::random::Variate;
 
-/// The shortest mean interval between changes of a path: catching up with shorter ones takes too long, and with those of
-/// zero for ever.
+/// The shortest mean interval between changes of a path. Stepping through shorter ones after an idle time would take too long;
+/// through those of zero it would never end.
 const SHORTEST: Duration = Duration::from_micros(10);
 
 /// Refuses periods, one after the other, that are too short together.

@@ -276,7 +276,7 @@ impl<P: Packet> Pipe<P> {
         let mut i = i;
         while let Some(placed) = self.stages.get_mut(i) {
             let outcome = if !at.is_set() {
-                StageOutcome::Drop(DropReason::Lost) // it would arrive after the end of time, up to which no stage can catch up
+                StageOutcome::Drop(DropReason::Lost) // the time of arrival overflows
             } else if placed.reads_labels || placed.is_gateway || placed.has_branches {
                 self.pass_read(at, item, i)
             } else {

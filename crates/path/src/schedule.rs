@@ -19,8 +19,8 @@ pub(crate) struct Waiting {
 
 /// Packets that wait, the earliest first.
 ///
-/// Packets that keep their order are a queue, and those of two paths, or those that are held up and the others, are two. So
-/// a packet joins the first of two lanes whose last packet is not later, and only if there is none, the heap.
+/// Two FIFO lanes suffice for most paths: one if packets keep their order, two if they alternate between two delays. A packet
+/// joins the first lane whose last packet is not later, and only if there is none, the heap.
 #[derive(Debug)]
 pub(crate) struct Schedule {
     /// The earliest, which is in no lane.

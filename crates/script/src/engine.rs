@@ -166,6 +166,6 @@ fn reason_name(reason: Option<CloseReason>) -> &'static str {
         Some(CloseReason::Reset) => "reset",
         Some(CloseReason::TimedOut) => "timed-out",
         Some(CloseReason::Aborted) => "aborted",
-        Some(CloseReason::Lied) => "lied",
+        Some(CloseReason::OptimisticAck) => "optimistic-ack",
     }
 }

@@ -181,7 +181,8 @@ impl<T: Tracer> Simulation<T> {
         (result, self.network.tracer)
     }
 
-    /// Delivers everything that `from` sent and that arrives now. Inlined, it would choose between the pipes field by field.
+    /// Delivers everything that `from` sent and that arrives now. Not inlined: the compiler would choose
+    /// between the pipes again for each field.
     #[inline(never)]
     fn deliver(&mut self, from: Role) {
         let to = from.other();

@@ -24,7 +24,7 @@ pub(crate) struct SendQueue {
     turns_left: usize,
     round: u32,
     /// How many of them were prefetched.
-    read_ahead: usize,
+    prefetch: usize,
     /// The application has written to some of them, so that their state may not be in the cache.
     was_written: bool,
 }
@@ -86,7 +86,7 @@ impl SendQueue {
     /// The first socket has nothing to send.
     pub(crate) fn end_turn(&mut self) {
         self.indices.pop_front();
-        self.read_ahead = self.read_ahead.saturating_sub(1);
+        self.prefetch = self.prefetch.saturating_sub(1);
         self.count_turn();
     }
 
@@ -106,15 +106,15 @@ impl SendQueue {
 
     /// True if all prefetched sockets have had their turn.
     pub(crate) fn has_used_read_ahead(&self) -> bool {
-        self.read_ahead == 0
+        self.prefetch == 0
     }
 
     /// The sockets that send next and may not be in the cache; returns their number, which is 0 if all were just used.
     pub(crate) fn next_to_read_ahead(&mut self, into: &mut [u32]) -> usize {
         let was_written = std::mem::take(&mut self.was_written);
-        self.read_ahead = into.iter_mut().zip(&self.indices).map(|(into, index)| *into = *index).count();
+        self.prefetch = into.iter_mut().zip(&self.indices).map(|(into, index)| *into = *index).count();
         // Segments and timers have just used the state of the sockets that they wake; if these are few, it is still in the cache.
         let are_loaded = self.indices.len() <= into.len() && !was_written;
-        if self.read_ahead > 1 && !are_loaded { self.read_ahead } else { 0 }
+        if self.prefetch > 1 && !are_loaded { self.prefetch } else { 0 }
     }
 }

@@ -393,9 +393,9 @@ impl Sockets {
         }
     }
 
-    /// As [`crate::Stack::read_ahead`].
+    /// As [`crate::Stack::prefetch`].
     #[inline]
-    pub(crate) fn read_ahead<'a>(&self, segments: impl IntoIterator<Item = &'a Decoded<'a>>) {
+    pub(crate) fn prefetch<'a>(&self, segments: impl IntoIterator<Item = &'a Decoded<'a>>) {
         if self.table.len() < FEW {
             return;
         }
@@ -431,10 +431,10 @@ impl Sockets {
         }
         let live = || sockets.iter().filter_map(|index| self.table.peek(*index));
         for socket in live() {
-            socket.read_ahead();
+            socket.prefetch();
         }
         for socket in live() {
-            socket.read_algorithms_ahead();
+            socket.prefetch_plugins();
         }
     }
 }

@@ -1,5 +1,5 @@
 //! A hint to the processor to load state into its cache, for owners of many connections
-//! ([`crate::Stream::read_algorithms_ahead`]).
+//! ([`crate::Stream::prefetch_plugins`]).
 
 /// The size of a cache line.
 #[cfg(target_arch = "x86_64")]

@@ -11,7 +11,7 @@ use reknit_units::{Duration, Instant};
 
 use crate::resequencer::TcpHeader;
 
-/// Flows that are followed at a time. Others teach the same.
+/// Flows that are followed at a time. Others would give the same measurement.
 const MAX_FLOWS: usize = 64;
 /// A flow without segments for this long makes room for another.
 const IDLE: Duration = Duration::from_secs(10);
@@ -140,7 +140,8 @@ impl<K: Copy + Ord> Differences<K> {
         let earliest = known.iter().flatten().copied().min()?.min(0);
         let latest = known.iter().flatten().copied().max()?.max(0);
         let later = |(i, nanos): (usize, &Option<i64>)| {
-            // All are compared with the first. One of which nothing is known counts as the latest, and is not held.
+            // All are compared with the first. One without measurements counts as the latest: its packets
+            // are not held.
             let nanos = if i == 0 { 0 } else { nanos.unwrap_or(latest) };
             Duration::from_nanos(u64::try_from(nanos - earliest).unwrap_or(0))
         };

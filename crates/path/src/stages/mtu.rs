@@ -1,5 +1,5 @@
-//! A link with a smaller MTU than the ends': larger packets are dropped. A router says so to the sender (RFC 1191, RFC 8201), or
-//! a firewall drops what it says, and they vanish. Packets are never fragmented.
+//! A link with a smaller MTU than the ends': larger packets are dropped. The router sends an ICMP error (RFC 1191, RFC 8201),
+//! or a firewall drops that error: a black hole. Packets are never fragmented.
 
 use std::fmt;
 

@@ -45,7 +45,7 @@ impl Batch {
             }
             let arrived: Vec<Decoded<'_>> =
                 self.packets[..count].iter().map(|packet| Decoded::read(packet).expect("a segment")).collect();
-            to.read_ahead(&arrived);
+            to.prefetch(&arrived);
             for segment in &arrived {
                 to.on_segment(now, segment);
             }

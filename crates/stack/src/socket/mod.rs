@@ -173,14 +173,14 @@ impl Socket {
     }
 
     /// Prefetches the state that almost every call needs.
-    pub(crate) fn read_ahead(&self) {
-        self.stream.read_ahead();
+    pub(crate) fn prefetch(&self) {
+        self.stream.prefetch();
         black_box(&(self.owner, self.flow.remote.port(), self.stopwatch, self.tuning.window(), self.shrink_at));
     }
 
-    /// The same for the algorithms. Called after [`Socket::read_ahead`].
-    pub(crate) fn read_algorithms_ahead(&self) {
-        self.stream.read_algorithms_ahead();
+    /// The same for the algorithms. Called after [`Socket::prefetch`].
+    pub(crate) fn prefetch_plugins(&self) {
+        self.stream.prefetch_plugins();
     }
 }
 

@@ -17,8 +17,8 @@ impl Stack {
     ///
     /// With thousands of connections, a batch of segments is processed faster if it is passed to this method before
     /// [`Stack::on_segment`] is called for each of them.
-    pub fn read_ahead<'a>(&self, segments: impl IntoIterator<Item = &'a Decoded<'a>>) {
-        self.sockets.read_ahead(segments);
+    pub fn prefetch<'a>(&self, segments: impl IntoIterator<Item = &'a Decoded<'a>>) {
+        self.sockets.prefetch(segments);
     }
 
     /// Whether segments that arrive from now on wait for the turn of their connection: [`Stack::poll`] then processes them, in

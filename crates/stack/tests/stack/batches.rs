@@ -64,7 +64,7 @@ impl Server {
     fn pass(&mut self, packets: &[Vec<u8>]) {
         let segments: Vec<Decoded<'_>> = packets.iter().map(|packet| Decoded::read(packet).unwrap()).collect();
         if self.reads_ahead {
-            self.stack.read_ahead(&segments);
+            self.stack.prefetch(&segments);
         }
         for segment in &segments {
             self.stack.on_segment(self.now, segment);

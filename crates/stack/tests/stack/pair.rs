@@ -29,7 +29,7 @@ pub(crate) struct Pair {
     pub(crate) stacks: [Stack; 2],
     pub(crate) filter: Filter,
     pub(crate) events: [Vec<Event>; 2],
-    /// Each segment is passed to [`Stack::read_ahead`] first.
+    /// Each segment is passed to [`Stack::prefetch`] first.
     pub(crate) reads_ahead: bool,
     flight: Flight,
     packet: Vec<u8>,
@@ -137,7 +137,7 @@ impl Pair {
         }
         while let Some((to, packet)) = self.flight.take(self.now) {
             if self.reads_ahead {
-                self.stacks[to].read_ahead(Decoded::read(&packet).iter());
+                self.stacks[to].prefetch(Decoded::read(&packet).iter());
             }
             self.stacks[to].on_packet(self.now, &packet);
         }

@@ -294,7 +294,7 @@ impl Connection {
         };
         self.sender.on_ack(now, &input);
         if self.sender.has_detected_optimistic_ack() {
-            self.end_with_reset(now, CloseReason::Lied);
+            self.end_with_reset(now, CloseReason::OptimisticAck);
             return Check::Failed;
         }
         self.after_ack(now);

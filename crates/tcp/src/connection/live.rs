@@ -246,9 +246,9 @@ impl Connection {
     }
 
     /// Prefetches the state that almost every call needs.
-    pub(crate) fn read_ahead(&self) {
-        self.sender.read_ahead();
-        self.receiver.read_ahead();
+    pub(crate) fn prefetch(&self) {
+        self.sender.prefetch();
+        self.receiver.prefetch();
         black_box(&(
             self.receiver_rtt.get(),
             self.out.len(),
@@ -259,9 +259,9 @@ impl Connection {
         ));
     }
 
-    pub(crate) fn read_algorithms_ahead(&self) {
-        self.sender.read_algorithms_ahead();
-        self.receiver.read_algorithms_ahead();
+    pub(crate) fn prefetch_plugins(&self) {
+        self.sender.prefetch_plugins();
+        self.receiver.prefetch_plugins();
     }
 
     pub(crate) fn borrow_buffers(&mut self, buffers: &mut ConnectionBuffers) {

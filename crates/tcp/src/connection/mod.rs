@@ -86,7 +86,7 @@ pub enum CloseReason {
     Aborted,
     /// The peer acknowledged data that was never sent (`withhold_every`).
     #[error("the peer acknowledged data that was never sent")]
-    Lied,
+    OptimisticAck,
 }
 
 /// The values that a connection takes from outside because they must be random or derived from a key.

@@ -18,7 +18,7 @@ pub(super) struct Negotiation {
     /// The largest segment that the path is known to carry.
     path_mss: u16,
     peer_shift: Option<u8>,
-    /// Shift of the windows that the peer sends.
+    /// Snd.Wind.Shift (RFC 7323 §2.3), of the window in segments of the peer.
     snd_shift: u8,
     timestamps: bool,
     sack: bool,
@@ -87,7 +87,7 @@ impl Negotiation {
         self.peer_shift.is_some()
     }
 
-    /// Shift of the windows that the peer sends.
+    /// Snd.Wind.Shift.
     pub(super) fn snd_shift(&self) -> u8 {
         self.snd_shift
     }

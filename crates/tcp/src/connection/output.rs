@@ -56,7 +56,8 @@ impl Connection {
         self.flush(now);
     }
 
-    /// Builds segments for what the sender wants to send, then the ACKs that are due: withheld ones, and a pure ACK if one is still pending.
+    /// Builds segments for what the sender wants to send, then the ACKs of the ACK policy that are due, then a pure ACK if one
+    /// is still pending.
     pub(super) fn flush(&mut self, now: Instant) {
         self.deadline.forget();
         for i in 0..self.sender.outbox.len() {

@@ -25,7 +25,7 @@ impl ReceiverRtt {
         self.echo.replace(echo) != Some(echo)
     }
 
-    /// Looks for the smallest: a higher sample has a weight of an eighth, as in RFC 6298.
+    /// Takes a lower sample at once; a higher one moves the average by an eighth, as in RFC 6298.
     pub(super) fn measure(&mut self, rtt: Duration) {
         let before = self.rtt.unwrap_or(rtt);
         self.rtt = Some(if rtt < before { rtt } else { (before * 7 + rtt) / 8 });

@@ -7,12 +7,12 @@ use crate::prefetch::prefetch;
 
 impl Receiver {
     /// Reads a field of each cache line.
-    pub(crate) fn read_ahead(&self) {
+    pub(crate) fn prefetch(&self) {
         black_box(&(self.fin, self.rcv_nxt(), self.read, self.stats.segments, self.sack_permitted));
     }
 
     /// Loads the state of the algorithms.
-    pub(crate) fn read_algorithms_ahead(&self) {
+    pub(crate) fn prefetch_plugins(&self) {
         prefetch(&*self.plugins.ack_policy);
         self.plugins.receive_buffers.iter().for_each(|buffer| prefetch(&**buffer));
     }

@@ -11,7 +11,7 @@ use crate::pool::Pool;
 
 impl Scoreboard {
     /// Reads a field of each cache line.
-    pub(crate) fn read_ahead(&self) {
+    pub(crate) fn prefetch(&self) {
         black_box(&(self.highest_sacked, self.records.len(), self.front, self.sent, self.lost_so_far));
     }
 

@@ -103,22 +103,22 @@ impl Sender {
     }
 
     /// Reads a field of each cache line that almost every segment needs.
-    pub(crate) fn read_ahead(&self) {
+    pub(crate) fn prefetch(&self) {
         let SendState { srtt, snd_una, ssthresh, rto, .. } = &*self.state;
         black_box(&(*srtt, *snd_una, *ssthresh, *rto));
-        self.board.read_ahead();
+        self.board.prefetch();
         black_box(&(self.recovery.postponed_until().is_some(), self.undoable.is_empty()));
         black_box(&(self.newly.len(), self.outbox.len()));
         black_box(&(self.stats.reordering.len(), self.stats.sent.new, self.stats.undos, self.stats.acks));
         black_box(&(self.queue.queued(), self.backlog.has_ack()));
-        self.timers.read_ahead();
-        self.round_trips.read_ahead();
-        self.peer.read_ahead();
+        self.timers.prefetch();
+        self.round_trips.prefetch();
+        self.peer.prefetch();
     }
 
     /// Loads the first record and the state of the algorithms that almost every segment needs. Called after
-    /// [`Sender::read_ahead`].
-    pub(crate) fn read_algorithms_ahead(&self) {
+    /// [`Sender::prefetch`].
+    pub(crate) fn prefetch_plugins(&self) {
         self.board.read_first_ahead();
         let plugins = &self.plugins;
         prefetch(&*plugins.loss_detector);

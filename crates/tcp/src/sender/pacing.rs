@@ -2,7 +2,7 @@
 //! [`super::transmit`] calls `set` first, then `must_wait` before and `note_sent` after each segment.
 //! Owned by [`super::Sender`].
 //!
-//! A quantum is sent as one burst. The next burst may be sent when the first has used up its time at the pacing rate.
+//! A quantum is sent as one burst. The next one may be sent once the bytes of the first have taken their time at the pacing rate.
 //! If a burst is sent late, its time is shortened by up to half, so that a late timer does not reduce the rate. Linux
 //! without fq does the same; its bursts are those of segmentation offload: about 1 ms at the pacing rate, but at least
 //! two segments. A retransmission of a single segment is a separate burst there.

@@ -114,7 +114,7 @@ impl Peer {
     }
 
     /// Brings its fields into the cache.
-    pub(super) fn read_ahead(&self) {
+    pub(super) fn prefetch(&self) {
         std::hint::black_box(&self.wl);
     }
 }

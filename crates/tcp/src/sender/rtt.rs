@@ -96,7 +96,7 @@ impl RoundTrips {
     }
 
     /// Brings its fields into the cache.
-    pub(super) fn read_ahead(&self) {
+    pub(super) fn prefetch(&self) {
         std::hint::black_box(&(self.round_end, self.min));
     }
 }

@@ -135,7 +135,7 @@ impl SendVariables {
         }
     }
 
-    /// The same for a model of the path.
+    /// Sets cwnd, from one segment up to the limits, whoever controls it.
     pub(super) fn set_cwnd_of_model(&mut self, config: &Config, cwnd: Bytes) {
         self.snd.cwnd = self.cap(config, cwnd.max(self.snd.smss));
     }

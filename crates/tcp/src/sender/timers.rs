@@ -68,7 +68,7 @@ impl Timers {
     }
 
     /// Brings its fields into the cache.
-    pub(super) fn read_ahead(&self) {
+    pub(super) fn prefetch(&self) {
         std::hint::black_box(&(self.persist.expires, self.last_expiry.is_some(), self.last_progress));
     }
 }

@@ -75,15 +75,15 @@ impl Stream {
 
     /// Reads the memory that almost every call needs, so that it is in the cache then. For owners of many connections, which
     /// know which ones they will call next.
-    pub fn read_ahead(&self) {
-        self.connection.read_ahead();
-        self.send.read_ahead();
-        self.receive.read_ahead();
+    pub fn prefetch(&self) {
+        self.connection.prefetch();
+        self.send.prefetch();
+        self.receive.prefetch();
     }
 
-    /// The same for the algorithms, after [`Stream::read_ahead`].
-    pub fn read_algorithms_ahead(&self) {
-        self.connection.read_algorithms_ahead();
+    /// The same for the algorithms, after [`Stream::prefetch`].
+    pub fn prefetch_plugins(&self) {
+        self.connection.prefetch_plugins();
     }
 
     /// Changes how much may be written ahead of the peer's acknowledgments. What was written already stays.

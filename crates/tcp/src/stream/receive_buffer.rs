@@ -144,7 +144,7 @@ impl ReceiveBuffer {
     }
 
     /// Brings its fields into the cache.
-    pub(super) fn read_ahead(&self) {
+    pub(super) fn prefetch(&self) {
         std::hint::black_box(&(self.pages.len(), self.first));
     }
 

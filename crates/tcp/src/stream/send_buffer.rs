@@ -85,7 +85,7 @@ impl SendBuffer {
     }
 
     /// Brings its fields into the cache.
-    pub(super) fn read_ahead(&self) {
+    pub(super) fn prefetch(&self) {
         std::hint::black_box(&self.limit);
     }
 }

@@ -34,7 +34,7 @@ vector!(who_acknowledges_a_withheld_segment_is_cut_off, |isn| {
         let (mut s, withheld) = withholding(isn);
         let blocks = blocks.into_iter().map(|(_, last)| (withheld, last)).collect();
         s.at(200).deliver(&Ack { cum, blocks, ..Ack::default() });
-        assert_eq!(s.connection.close_reason(), Some(CloseReason::Lied));
+        assert_eq!(s.connection.close_reason(), Some(CloseReason::OptimisticAck));
         let sent = s.take();
         assert!(sent.len() == 1 && sent[0].flags.has(Flags::RST), "{sent:?}");
     }
