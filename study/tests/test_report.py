@@ -54,10 +54,10 @@ def test_report_in_a_browser(open_page: OpenPage, report: Path, width: int, sche
     assert page.evaluate(
         "[...document.querySelectorAll('table')].every(table => table.querySelector('td')?.textContent.trim())"
     )
-    assert page.locator("#claims tbody tr").count() == 252
+    assert page.locator("#claims tbody tr").count() == 255
     assert page.evaluate("document.documentElement.scrollWidth") <= width
     page.select_option("select[name=outcome]", "reproduced")
-    assert 0 < page.locator("#claims tbody tr:visible").count() < 252
+    assert 0 < page.locator("#claims tbody tr:visible").count() < 255
     page.select_option("select[name=outcome]", "")
     page.check("input[name=weak]")
     weak = sum(claim.gate_weaker for claim in _claims.claims())
@@ -73,7 +73,7 @@ def test_report_works_without_scripts(browser: object, report: Path) -> None:
     context = browser.new_context(java_script_enabled=False)  # type: ignore[attr-defined]
     page = context.new_page()
     page.goto(report.as_uri())
-    assert page.locator("#claims tbody tr:visible").count() == 252
+    assert page.locator("#claims tbody tr:visible").count() == 255
     assert not page.locator("#filter").is_visible()
     context.close()
 

@@ -44,6 +44,6 @@ def test_outages_differ_between_repetitions() -> None:
 
 def test_nothing_is_left_out() -> None:
     """All experiments and checks of the paper exist."""
-    ids = {"F1", "F2", "F3", "F4", "F6", "F7", "F7-2", "F7-10", "F8", "F9a", "F9b", "F9n", "F10"}
+    ids = {"F1", "F2", "F3", "F4", "F6", "F7", "F7-2", "F7-10", "F8", "F9a", "F9b", "F9m", "F9n", "F10"}
     assert set(PAPER.experiments) == ids
     assert PAPER.pending == PAPER.pending_units == frozenset()

@@ -17,11 +17,12 @@ from reknit_study.papers.yang._paper import paper
 SECOND_PATH = {"ref": 1.0, "25%": 0.75, "50%": 0.5}
 """The points of all figures: the delay of the second path as a fraction of the first path's."""
 WINDOW = {50: 33, 100: 80, 200: 131}
-"""Maximum window in packets by the delay of the first path in ms. The thesis gives it only as twice the largest stride,
-about 19, 38 and 75 packets. With its return path these cannot carry its 1217 kbit/s (we measure 689), so we use larger
-ones (our choice). 33 packets are FreeBSD 4.1's default socket buffer, 16 KiB. On the longer paths that buffer would
-allow less than the 1164 kbit/s of the thesis; there the window is about one bandwidth-delay product, so that the
-reference loses nothing; 131 is the largest without scaling."""
+"""Maximum window in packets by the delay of the first path in ms. The thesis gives it only as twice the largest
+stride, about 19, 38 and 75 packets; at 50/37.5 ms it also says 2704 bytes, or a quarter of the largest window, which
+is then 10,816 bytes. With its return path these cannot carry its 1217 kbit/s (we measure 689), so we use larger ones
+(our choice). 33 packets are FreeBSD 4.1's default socket buffer, 16 KiB or 32.8 packets, rounded up. On the longer
+paths that buffer would allow less than the 1164 kbit/s of the thesis; there the window is about one bandwidth-delay
+product, so that the reference loses nothing; 131 is the largest without scaling."""
 CURVES = ["yang_unmod", "yang_mod"]
 SENDERS = ["sack", "dsack_taes"]
 """Variants that change the sender instead, for comparison; the thesis has no such curves."""
@@ -32,14 +33,14 @@ LONGEST_S = 20_000
 
 SETUP = (
     "ttcp sends 10,000 packets of 500 bytes plus 40 bytes of headers [assumed] over one 1.5 Mbit/s link with a queue "
-    "of 50 packets [assumed: the thesis has two parallel links]; each packet then takes one of two paths with "
-    "different delays, with probability 1/2. ACKs return in order over one path, and none is lost [assumed: the thesis "
-    "has loss on each of the topologies]. FreeBSD 4.1: Reno [assumed] without SACK or limited transmit, initial window "
-    "of one segment, windows of 33, 80 and 131 packets at 50, 100 and 200 ms [assumed: the thesis implies about 19, 38 "
-    "and 75, which cannot carry its throughput], delayed ACKs [assumed: 100 ms], minimum RTO of 1 s. The modified "
-    "receiver starts with a threshold of 0, which acts as 1, remembers 100 strides, averages the time between packets "
-    "with a gain of 1/8, and releases ACKs after a silence of at least 20 ms [assumed]; how long it withholds them has "
-    "no limit, as in the thesis."
+    "of 50 packets [assumed], against the thesis, which has two parallel paths with links of 1.5 Mbps (interpretation "
+    "two-links); each packet then takes one of two paths with different delays, with probability 1/2. ACKs return in "
+    "order over one path, and none is lost [assumed: the thesis has loss on each of the topologies]. FreeBSD 4.1: "
+    "Reno [assumed] without SACK or limited transmit, initial window of one segment, windows of 33, 80 and 131 "
+    "packets at 50, 100 and 200 ms [assumed: the thesis implies about 19, 38 and 75, which cannot carry its "
+    "throughput], delayed ACKs [assumed: 100 ms], minimum RTO of 1 s. The modified receiver starts with a threshold "
+    "of 0, which acts as 1, remembers 100 strides, averages the time between packets with a gain of 1/8, and releases "
+    "ACKs after a silence of at least 20 ms [assumed]; how long it withholds them has no limit, as in the thesis."
 )
 READINGS = {
     "newreno": "the sender is NewReno; the thesis does not say which sender it used",
