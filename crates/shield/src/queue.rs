@@ -1,11 +1,12 @@
 //! A queue of the kernel (`nfnetlink_queue`): packets that wait for a verdict.
 
-use std::io;
+use std::io::{self, IoSliceMut};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 
 use nix::sys::socket::sockopt::RcvBufForce;
 use nix::sys::socket::{
-    AddressFamily, MsgFlags, NetlinkAddr, SockFlag, SockProtocol, SockType, bind, recv, send, setsockopt, socket,
+    AddressFamily, MsgFlags, MultiHeaders, NetlinkAddr, SockFlag, SockProtocol, SockType, bind, recv, recvmmsg, send,
+    setsockopt, socket,
 };
 
 // Numbers of linux/netlink.h, linux/netfilter.h and linux/netfilter/nfnetlink_queue.h.
@@ -43,6 +44,24 @@ const COPIED: u32 = 192;
 const LONGEST: u32 = 4096;
 /// The kernel's buffer for messages to this process.
 const BUFFER: usize = 8 << 20;
+
+/// No message about a packet is longer.
+const MESSAGE: usize = 1024;
+/// Messages that are read before verdicts are sent, with one call of the kernel.
+const BATCH: usize = 64;
+
+/// What [`Queue::receive`] reads into.
+#[derive(Debug)]
+pub(crate) struct Buffers {
+    headers: MultiHeaders<()>,
+    bytes: Vec<[u8; MESSAGE]>,
+}
+
+impl Buffers {
+    pub(crate) fn new() -> Buffers {
+        Buffers { headers: MultiHeaders::preallocate(BATCH, None), bytes: vec![[0; MESSAGE]; BATCH] }
+    }
+}
 
 /// A packet in the queue.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -114,14 +133,17 @@ impl Queue {
         }
     }
 
-    /// Reads what has arrived into `buffer`; zero if nothing has.
-    pub(crate) fn receive(&self, buffer: &mut [u8]) -> io::Result<usize> {
-        match recv(self.socket.as_raw_fd(), buffer, MsgFlags::MSG_DONTWAIT) {
-            Ok(n) => Ok(n),
+    /// Reads the packets that have arrived, at most as many as there are buffers.
+    pub(crate) fn receive<'a>(&self, buffers: &'a mut Buffers) -> io::Result<impl Iterator<Item = Queued<'a>>> {
+        let Buffers { headers, bytes } = buffers;
+        let mut slices: Vec<[IoSliceMut<'_>; 1]> = bytes.iter_mut().map(|bytes| [IoSliceMut::new(bytes)]).collect();
+        let lens = match recvmmsg(self.socket.as_raw_fd(), headers, slices.iter_mut(), MsgFlags::MSG_DONTWAIT, None) {
+            Ok(received) => received.map(|message| message.bytes).collect(),
             // Messages were lost, and the kernel has let their packets pass.
-            Err(nix::Error::EAGAIN | nix::Error::EINTR | nix::Error::ENOBUFS) => Ok(0),
-            Err(error) => Err(error.into()),
-        }
+            Err(nix::Error::EAGAIN | nix::Error::EINTR | nix::Error::ENOBUFS) => Vec::new(),
+            Err(error) => return Err(error.into()),
+        };
+        Ok(bytes.iter().zip(lens).flat_map(|(bytes, len)| packets(&bytes[..len])))
     }
 
     /// The packet goes on, after those before it.
@@ -141,7 +163,7 @@ impl Queue {
 }
 
 /// The packets in messages of the kernel.
-pub(crate) fn packets(bytes: &[u8]) -> impl Iterator<Item = Queued<'_>> {
+fn packets(bytes: &[u8]) -> impl Iterator<Item = Queued<'_>> {
     messages(bytes).filter(|(kind, _)| *kind == PACKET).filter_map(|(_, body)| packet(body.get(NF_HEADER..)?))
 }
 

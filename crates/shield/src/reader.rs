@@ -15,12 +15,10 @@ use reknit_path::resequencer::{Counts, FlowState, Limits, Phase, Resequencer};
 use reknit_units::{Duration, Instant};
 use reknit_wire::{Endpoints, TcpHeaders};
 
-use crate::queue::{self, Queue, Queued};
+use crate::queue::{Buffers, Queue, Queued};
 
 /// A reader shows that it runs at least this often.
 const BEAT: Duration = Duration::from_millis(50);
-/// Messages that are read before verdicts are sent.
-const BATCH: usize = 64;
 /// How often what it knows is published, in beats or batches.
 const PUBLISHED: Duration = Duration::from_millis(500);
 /// The flows that are published: those whose senders have suffered most.
@@ -186,17 +184,13 @@ impl Holder for Interfaces {
 pub(crate) fn hold(mut queue: Queue, mut holder: impl Holder, state: &State) -> io::Result<()> {
     let _punctual = RealTime::begin();
     let (began, mut published) = (clock::now(), Instant::ZERO);
-    let (mut buffer, mut out) = (vec![0; 64 << 10], Vec::new());
+    let (mut buffers, mut out) = (Buffers::new(), Vec::new());
     loop {
         wait(&queue, holder.deadline().since(since(began)).min(BEAT))?;
         let now = since(began);
         holder.on_timer(now, &mut out);
-        for _ in 0..BATCH {
-            let n = queue.receive(&mut buffer)?;
-            queue::packets(&buffer[..n]).for_each(|packet| holder.on_packet(now, packet, &mut out));
-            if n == 0 {
-                break;
-            }
+        for packet in queue.receive(&mut buffers)? {
+            holder.on_packet(now, packet, &mut out);
         }
         let must_stop = state.beat();
         if must_stop {
