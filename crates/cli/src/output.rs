@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use reknit_compare::Estimate;
-use reknit_config::{is_control, visible, without_numbers};
+use reknit_config::{file_error, is_control, visible, without_numbers};
 use reknit_units::{Duration, grouped};
 use serde::Serialize;
 use serde_json::ser::{Formatter, PrettyFormatter};
@@ -40,12 +40,28 @@ pub(crate) fn write_file(flag: &str, file: &Path, content: impl AsRef<[u8]>) -> 
 }
 
 /// Refuses files, each preceded by the option that names it, that cannot be written, before anything else is done: the folder
-/// does not exist, or the file is a folder itself.
-pub(crate) fn check_writable(files: &[(&str, &Option<PathBuf>)]) -> Result<(), Failure> {
-    files
-        .iter()
-        .filter_map(|(flag, file)| Some((flag, file.as_deref()?)))
-        .try_for_each(|(flag, file)| check_one(flag, file))
+/// does not exist, or the file is a folder itself, one of those that are `read`, or named by two options.
+pub(crate) fn check_writable(files: &[(&str, &Option<PathBuf>)], read: &[impl AsRef<Path>]) -> Result<(), Failure> {
+    let named: Vec<(&str, &Path)> = files.iter().filter_map(|(flag, file)| Some((*flag, file.as_deref()?))).collect();
+    for (i, (flag, file)) in named.iter().enumerate() {
+        check_one(flag, file)?;
+        let refuse = |why: &str| Err(Failure::Usage(format!("{flag} {}: {why}; name another file", file.display())));
+        if read.iter().any(|read| is_same(read.as_ref(), file)) {
+            return refuse("this file is read");
+        }
+        if let Some((other, _)) = named[..i].iter().find(|(_, other)| is_same(other, file)) {
+            return refuse(&format!("{other} writes this file"));
+        }
+    }
+    Ok(())
+}
+
+/// True if both are the same file, which may not exist yet. A device or a pipe can be written by several.
+fn is_same(one: &Path, other: &Path) -> bool {
+    match (std::fs::canonicalize(one), std::fs::canonicalize(other)) {
+        (Ok(one), Ok(other)) => one == other && one.is_file(),
+        _ => one == other,
+    }
 }
 
 fn check_one(flag: &str, file: &Path) -> Result<(), Failure> {
@@ -57,7 +73,7 @@ fn check_one(flag: &str, file: &Path) -> Result<(), Failure> {
         Ok(true) if file.is_dir() => io::ErrorKind::IsADirectory.into(),
         Ok(true) => return Ok(()),
     };
-    Err(Failure::of_option(flag, file, &problem))
+    Err(Failure::Usage(format!("{flag} {}: {}", file.display(), file_error(&problem))))
 }
 
 /// Prints a line to standard error. It is no error if the reader has closed it. Lines contain names of files and what files

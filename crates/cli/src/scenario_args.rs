@@ -62,6 +62,11 @@ pub(crate) struct SimulationArgs {
 }
 
 impl SourceArgs {
+    /// The files that these options may name.
+    pub(crate) fn files(&self) -> Vec<&Path> {
+        self.path.iter().map(Path::new).chain(self.scenario.as_deref()).collect()
+    }
+
     /// The path, if it is given.
     pub(crate) fn path(&self) -> Option<PathSource> {
         self.path.clone().map(PathSource::Given)

@@ -52,7 +52,7 @@ pub(crate) struct Args {
 
 pub(crate) fn run(args: &Args, transports: &Transports) -> Result<(), Failure> {
     let options = options(args, transports)?;
-    output::check_writable(&[("--qlog", &args.qlog)])?;
+    output::check_writable(&[("--qlog", &args.qlog)], &args.source.files())?;
     let stop = output::on_interrupt();
     let Some(trajectory) = reknit_compare::simulate(&options, &stop)? else { return Err(Failure::Interrupted) };
     for warning in &trajectory.warnings {

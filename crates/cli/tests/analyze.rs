@@ -159,7 +159,11 @@ fn wrong_input_is_refused_in_one_line() {
     for (arguments, says) in [
         (&["analyze", "-", "--html", "a.html"][..], "--html reads the capture twice"),
         (&["analyze", file, file, "--annotate", "a.pcapng"], "--annotate works on a single capture; give one file"),
-        (&["analyze", file, "--annotate", file], "this is the capture itself"),
+        (&["analyze", file, "--annotate", file], "this file is read; name another file"),
+        (&["analyze", file, "--path", file], "this file is read"),
+        (&["analyze", file, "--html", file], "this file is read"),
+        (&["analyze", file, file, "--path", file], "this file is read"),
+        (&["analyze", file, "--html", "/tmp/x", "--annotate", "/tmp/x"], "--html writes this file"),
         (&["analyze", file, "--html", "/nowhere/a.html"], "/nowhere/a.html: No such file"),
         (&["analyze", file, "--annotate", "/nowhere/a.pcapng"], "/nowhere/a.pcapng: No such file"),
     ] {

@@ -4,7 +4,7 @@
 use std::fs;
 use std::process::{Command, Stdio};
 
-use reknit_host::service::{self, Plan, Step};
+use reknit_host::service::{self, Plan, Step, setting};
 
 use crate::marks::{GENERATIONS, Marks};
 use crate::settings::Settings;
@@ -50,19 +50,29 @@ impl Lock {
 
     /// Undoes what a killed instance has left. True if there was something.
     pub fn clean(&self) -> bool {
-        let found = exist();
+        let found = exist() || !self.changed().is_empty();
         for (option, is_v4) in [("-4", true), ("-6", false)] {
             let machine = Machine { has_local: moved_local(option), ..Machine::default() };
             steering::plan(&Settings::for_family(is_v4), Marks::new(0), &machine).remove();
         }
-        let file = self.0.file("settings");
-        for line in fs::read_to_string(&file).unwrap_or_default().lines() {
-            if let Some((key, value)) = line.split_once('=') {
-                let _ = Step::Set(key.to_owned(), value.to_owned()).execute();
-            }
+        for (key, value) in self.changed() {
+            let _ = Step::Set(key, value).execute();
         }
-        let _ = fs::remove_file(file);
+        self.forget();
         found
+    }
+
+    /// Everything is undone: what changes from now on is not ours.
+    pub fn forget(&self) {
+        let _ = fs::remove_file(self.0.file("settings"));
+    }
+
+    /// The settings of the kernel that a killed instance has changed, with their former values.
+    fn changed(&self) -> Vec<(String, String)> {
+        let text = fs::read_to_string(self.0.file("settings")).unwrap_or_default();
+        let former = text.lines().filter_map(|line| line.split_once('='));
+        let changed = former.filter(|(key, value)| setting(key).is_some_and(|now| now != *value));
+        changed.map(|(key, value)| (key.to_owned(), value.to_owned())).collect()
     }
 }
 
@@ -88,6 +98,9 @@ fn moved_local(option: &str) -> bool {
 
 /// What a killed instance has left in this network namespace; none if one runs.
 pub fn found() -> Option<String> {
-    let runs = || Lock::take().is_err();
-    (exist() && !runs()).then(|| format!("the rules of a killed `reknit proxy` (nft table inet {TABLE})"))
+    let lock = Lock::take().ok()?;
+    let rules = exist().then(|| format!("nft table inet {TABLE}"));
+    let settings = lock.changed().into_iter().map(|(key, value)| format!("{key} was {value}"));
+    let left: Vec<String> = rules.into_iter().chain(settings).collect();
+    (!left.is_empty()).then(|| format!("the rules and settings of a killed `reknit proxy` ({})", left.join(", ")))
 }

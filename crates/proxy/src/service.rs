@@ -77,11 +77,11 @@ pub fn dry_run(settings: &Settings) -> Result<String, String> {
 /// One line: what could not be set up.
 pub fn run(load: impl Fn() -> Result<Settings, String>) -> Result<(), String> {
     let settings = load()?;
-    let machine = Machine::examine(&settings)?;
     let lock = Lock::take()?;
     if lock.clean() {
         Line::new("cleaned").with("what", "rules of a killed instance").write();
     }
+    let machine = Machine::examine(&settings)?; // with the settings as they were before the killed instance
     let marks = lock.marks()?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(|error| text(&error))?;
     let _punctual = RealTime::begin(); // late packets would lower the rate of senders that pace
@@ -122,6 +122,7 @@ async fn serve(
     let ended = shared.accept(load, &plan, machine, (&forwarder, &mut signals)).await;
     shared.drain(&forwarder, &mut signals).await;
     drop(applied);
+    lock.forget();
     ended.map_err(|error| text(&error))
 }
 

@@ -272,6 +272,13 @@ fn a_proxy_on_the_server_itself_takes_connections_to_its_address() {
         let mut connection = connect(&network);
         assert!(!connection.is_relayed());
         connection.transfer(MB).unwrap();
+        let left = || network.server.run(reknit_proxy::leftovers::found);
+        assert!(left().is_some_and(|left| left.contains(".forwarding was 0")), "{:?}", left());
+        let mut proxy = Proxy::start(&network.server, &file.path());
+        assert!(connect(&network).is_relayed(), "{to}: {}", proxy.log());
+        proxy.signal(Signal::SIGTERM);
+        assert!(proxy.ended(), "{}", proxy.log());
+        assert_eq!(left(), None);
     }
 }
 

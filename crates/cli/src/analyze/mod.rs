@@ -178,7 +178,7 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
 /// Files that are written are about one capture, and pages and annotated captures need to read it twice.
 fn check(args: &Args) -> Result<(), Failure> {
     let written = [("--path", &args.path), ("--html", &args.html), ("--annotate", &args.annotate)];
-    output::check_writable(&written)?;
+    output::check_writable(&written, &args.files)?;
     for (name, _) in written.iter().filter(|(_, file)| file.is_some()) {
         if *name == "--path" && args.files.len() == 2 && !args.separately {
             continue;
@@ -190,14 +190,6 @@ fn check(args: &Args) -> Result<(), Failure> {
         if *name != "--path" && args.files.iter().any(|file| file.as_os_str() == "-") {
             return refuse("reads the capture twice, which standard input does not allow; save it to a file first");
         }
-    }
-    if let (Some(copy), [file]) = (&args.annotate, &args.files[..])
-        && std::fs::canonicalize(copy).ok().is_some_and(|copy| std::fs::canonicalize(file).ok() == Some(copy))
-    {
-        return Err(Failure::Usage(format!(
-            "--annotate {}: this is the capture itself; name another file",
-            copy.display()
-        )));
     }
     Ok(())
 }

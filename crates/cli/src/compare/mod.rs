@@ -76,7 +76,7 @@ enum Side {
 }
 
 pub(crate) fn run(args: &Args, transports: &Transports) -> Result<(), Failure> {
-    output::check_writable(&[("--pcap", &args.pcap)])?;
+    output::check_writable(&[("--pcap", &args.pcap)], &args.path)?;
     let experiments = experiments(args, transports)?;
     let stop = output::on_interrupt();
     let started = clock();

@@ -146,7 +146,7 @@ pub(crate) fn run(args: &Args) -> Result<u8, Failure> {
         Err(error) => return Err(Failure::Failed(error.to_string())),
     };
     if !args.quiet {
-        output::note(show::summary(&label, args.seed, &report).trim_end());
+        show::summary(&label, args.seed, &report).lines().for_each(output::note);
     }
     if let Some(doubt) = report.punctuality.doubt() {
         output::note(format_args!("warning: the machine could not keep up: {doubt}"));
@@ -202,7 +202,13 @@ fn check(args: &Args) -> Result<(), Failure> {
         return Err(Failure::Usage(why.to_owned()));
     }
     // So that a long run does not end with a file that cannot be written.
-    output::check_writable(&[("--pcap", &args.pcap), ("--pcap-outside", &args.pcap_outside)])?;
+    let written = [
+        ("--pcap", &args.pcap),
+        ("--pcap-outside", &args.pcap_outside),
+        ("--record", &args.record),
+        ("--report", &args.report),
+    ];
+    output::check_writable(&written, args.path.as_slice())?;
     for (flag, file) in [("--record", &args.record), ("--report", &args.report)] {
         if let Some(file) = file {
             std::fs::write(file, "")

@@ -77,7 +77,10 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: &Args) -> Result<(), Failure> {
-    output::check_writable(&[("--pcap-sender", &args.pcap_sender), ("--pcap-receiver", &args.pcap_receiver)])?;
+    output::check_writable(
+        &[("--pcap-sender", &args.pcap_sender), ("--pcap-receiver", &args.pcap_receiver)],
+        &args.source.files(),
+    )?;
     let live = TransferSetup::new(args)?;
     for warning in warnings(&live.profile, &live.customs) {
         output::note(format_args!("warning: {warning}"));
