@@ -7,20 +7,21 @@ use std::io;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::process::{Child, Command, ExitStatus};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use nix::sys::prctl::set_pdeathsig;
 use nix::sys::signal::{SigSet, Signal, kill};
 use nix::unistd::Pid;
 
 use super::leftovers;
+use crate::service::clock;
 
 /// The polling interval while waiting.
-pub(super) const STEP: Duration = Duration::from_millis(10);
+const STEP: Duration = Duration::from_millis(10);
 /// How long programs have to end after they were asked to.
-const GRACE: u32 = 100;
+const GRACE: Duration = Duration::from_secs(1);
 /// How long to wait until the kernel has sent the data of closed sockets.
-const LINGER: u32 = 500;
+const LINGER: Duration = Duration::from_secs(5);
 
 /// States of a TCP socket in `/proc/net/tcp`.
 const FIN_WAIT1: &str = "04";
@@ -57,9 +58,19 @@ pub(super) fn exit_code(status: ExitStatus) -> u8 {
 /// Waits until closed sockets of the calling thread's namespace have sent their data and it has been acknowledged, or
 /// until `hurry`, or for 5 s.
 pub(super) fn linger(hurry: impl Fn() -> bool) {
-    for _ in 0..LINGER {
-        if hurry() || !any_socket(&["tcp", "tcp6"], |state| [FIN_WAIT1, LAST_ACK, CLOSING].contains(&state)) {
-            return;
+    let is_closing = |state: &str| [FIN_WAIT1, LAST_ACK, CLOSING].contains(&state);
+    wait_until(LINGER, clock::now, || hurry() || !any_socket(&["tcp", "tcp6"], is_closing));
+}
+
+/// Polls until `is_done`, for at most `limit`. False if it was not. Time is measured, because a busy machine makes each poll slow.
+pub(super) fn wait_until(limit: Duration, now: impl Fn() -> Instant, mut is_done: impl FnMut() -> bool) -> bool {
+    let end = now() + limit;
+    loop {
+        if is_done() {
+            return true;
+        }
+        if now() >= end {
+            return false;
         }
         thread::sleep(STEP);
     }
@@ -85,11 +96,8 @@ pub(super) fn end_all() {
             let _ = kill(process, signal);
             let _ = kill(process, Signal::SIGCONT); // a stopped one does not end
         }
-        for _ in 0..GRACE {
-            if in_namespace().is_empty() {
-                return;
-            }
-            thread::sleep(STEP);
+        if wait_until(GRACE, clock::now, || in_namespace().is_empty()) {
+            return;
         }
     }
 }
@@ -102,4 +110,27 @@ fn in_namespace() -> Vec<Pid> {
         *process != own && fs::read_link(format!("/proc/{process}/ns/net")).is_ok_and(|there| there == here)
     };
     leftovers::processes().filter(is_here).map(|process| Pid::from_raw(process.cast_signed())).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::Cell;
+
+    use super::*;
+
+    #[test]
+    fn slow_polls_do_not_make_a_wait_longer() {
+        let (begin, passed, polls) = (clock::now(), Cell::new(Duration::ZERO), Cell::new(0));
+        let slow = |done_after: u32| {
+            (passed.set(Duration::ZERO), polls.set(0));
+            let poll = || {
+                passed.set(passed.get() + Duration::from_secs(2));
+                polls.set(polls.get() + 1);
+                polls.get() == done_after
+            };
+            wait_until(Duration::from_secs(5), || begin + passed.get(), poll)
+        };
+        assert!(slow(3) && !slow(4));
+        assert_eq!(polls.get(), 3);
+    }
 }

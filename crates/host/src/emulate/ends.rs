@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread::{self, JoinHandle};
+use std::time::Duration;
 
 use nix::sys::eventfd::{EfdFlags, EventFd};
 use tun_rs::SyncDevice;
@@ -15,9 +16,10 @@ use super::children;
 use super::connections::{self, Accepted};
 use super::names::Names;
 use super::namespaces::{self, Subnet};
+use crate::service::clock;
 
-/// How long a server has until it must accept connections, in steps of [`children::STEP`].
-const SERVER_START: u32 = 500;
+/// How long a server has until it must accept connections.
+const SERVER_START: Duration = Duration::from_secs(5);
 
 /// How the command ended.
 pub(super) struct CommandExit {
@@ -220,14 +222,20 @@ fn pass_on(mut said: ChildStderr, ending: Arc<AtomicBool>) -> io::Result<()> {
 }
 
 fn wait_until_it_serves(server: &mut std::process::Child) -> io::Result<()> {
-    for _ in 0..SERVER_START {
-        if let Some(status) = server.try_wait()? {
-            return Err(io::Error::other(format!("ended at once ({})", status.to_string().replace(": ", " "))));
+    let began = clock::now();
+    let mut state = Ok(None);
+    let done = children::wait_until(SERVER_START, clock::now, || {
+        state = server.try_wait();
+        !matches!(state, Ok(None)) || children::has_server()
+    });
+    let waited = began.elapsed().as_secs_f64();
+    match state? {
+        Some(status) => {
+            let status = status.to_string().replace(": ", " ");
+            let why = format!("ended after {waited:.1} s, before it accepted connections ({status})");
+            Err(io::Error::other(why))
         }
-        if children::has_server() {
-            return Ok(());
-        }
-        thread::sleep(children::STEP);
+        None if done => Ok(()),
+        None => Err(io::Error::other(format!("accepted no connections within {waited:.1} s"))),
     }
-    Err(io::Error::other("accepted no connections within 5 s"))
 }
