@@ -24,7 +24,7 @@ WRONG: list[tuple[dict[str, Any], str]] = [
     ({"loss": 1.5}, "loss: `1.5` is not a probability; "),
     ({"seeds": 0}, "seeds = 0: must be a whole number from 1 to 10000"),
     ({"flows": 0}, "flows = 0: must be a whole number from 1 to 100000"),
-    ({"set": {"tcp.mss": 7}}, "two-paths-50ms: tcp.mss = 7: must be from 64 to 65495 bytes"),
+    ({"set": {"tcp.mss": 7}}, "set = tcp.mss=7: must be from 64 to 65495 bytes"),
     ({"set": ["nothing"]}, "set = nothing: expected tcp.KEY=VALUE, "),
     ({"variant_files": ["/nowhere/mine.toml"]}, "/nowhere/mine.toml: No such file"),
     (

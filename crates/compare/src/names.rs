@@ -5,14 +5,17 @@ use std::path::Path;
 use reknit_config::{InputError, file_error};
 use reknit_path::{NAMES, Profile};
 
-use crate::Error;
+use crate::{Error, setup};
 
 /// The built-in path `name`, or the path in that file, with these changes (each `KEY=VALUE`).
 ///
 /// # Errors
 /// Names the path, key or value, and what is allowed.
 pub fn load_path(name: &str, set: &[String]) -> Result<Profile, Error> {
-    Ok(Profile::load(name, set)?)
+    let profile = Profile::load(name, set)?;
+    setup::has_stages(&profile)?;
+    setup::tcp_options(&profile, set)?;
+    Ok(profile)
 }
 
 /// True if `text` is a pattern: `*` matches any characters, `?` a single one.

@@ -82,7 +82,9 @@ impl ScenarioOptions {
     /// Names the file and key, or the argument, and what is allowed.
     pub fn profile(&self) -> Result<Profile, Error> {
         let plan = self.plan();
-        Ok(plan.profile()?)
+        let profile = plan.profile()?;
+        has_stages(&profile)?;
+        Ok(profile)
     }
 
     pub(crate) fn look_up(&self) -> Result<Setup, Error> {
@@ -90,7 +92,7 @@ impl ScenarioOptions {
         let plan = self.plan();
         takes_time(&profile)?;
         takes_time(&profile.in_order())?;
-        let tcp = tcp_config(&profile)?;
+        let tcp = tcp_options(&profile, &self.set)?;
         let from_files = named_variant::load(&self.variant_files)?;
         let files = from_files.len();
         let customs = named_variant::read(self.variant_tables.iter().chain(&plan.own_variants), from_files)?;
@@ -124,11 +126,32 @@ impl ScenarioOptions {
     }
 }
 
+/// The TCP options of a path. An error names the assignment of `set` that is wrong, if one is.
+pub(crate) fn tcp_options(profile: &Profile, set: &[String]) -> Result<reknit_tcp::Config, InputError> {
+    tcp_config(profile).map_err(|error| {
+        let sets =
+            |assignment: &&String| assignment.split_once('=').is_some_and(|(key, _)| key.trim() == error.error.key);
+        match set.iter().rfind(sets) {
+            Some(assignment) => InputError::of_argument("set", assignment, &error.error.message),
+            None => error,
+        }
+    })
+}
+
+/// Refuses a path without any stage.
+pub(crate) fn has_stages(profile: &Profile) -> Result<(), InputError> {
+    if profile.forward.is_empty() && profile.reverse.is_empty() { Err(takes_no_time(profile)) } else { Ok(()) }
+}
+
+fn takes_no_time(profile: &Profile) -> InputError {
+    let message = "data takes no time on this path, or on the same path without reordering; add a link";
+    InputError::new(&profile.name, format!("{message} with a `rate` or a `delay`"))
+}
+
 /// Refuses a path on which data arrives without any delay: its simulation would never end.
 fn takes_time(profile: &Profile) -> Result<(), Error> {
     if [Direction::Forward, Direction::Reverse].into_iter().all(|direction| is_instant(profile, direction)) {
-        let message = "data takes no time on this path, or on the same path without reordering; add a link";
-        return Err(InputError::new(&profile.name, format!("{message} with a `rate` or a `delay`")).into());
+        return Err(takes_no_time(profile).into());
     }
     Ok(())
 }

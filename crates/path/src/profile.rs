@@ -116,11 +116,15 @@ impl Profile {
     /// # Errors
     /// As [`Profile::load`].
     pub fn from_table_with(name: &str, mut table: Table, overrides: &[String]) -> Result<Profile, InputError> {
+        let location = |assignment: &String| Location::Argument("set", assignment.clone());
+        let given = table.clone();
         for assignment in overrides {
-            let location = || Location::Argument("set", assignment.clone());
-            set(&mut table, assignment).map_err(|error| error.at(location()))?;
+            set(&mut table, assignment).map_err(|error| error.at(location(assignment)))?;
         }
-        Profile::from_table(name, table)
+        Profile::from_table(name, table).map_err(|error| match culprit(name, given, overrides) {
+            Some(assignment) => InputError { location: location(assignment), ..error },
+            None => error,
+        })
     }
 
     /// The profile in a table, called `name` in results and errors.
@@ -199,6 +203,22 @@ impl Profile {
         let spec = Spec::Loss(Loss { probability, packets: Vec::new() });
         self.forward.push(StageEntry { name: "loss".to_owned(), spec });
     }
+}
+
+/// The override that makes the path in `table` wrong. Those that append a stage are left out: other options are written as these.
+fn culprit<'a>(name: &str, mut table: Table, overrides: &'a [String]) -> Option<&'a String> {
+    let is_right = |table: &Table| Profile::from_table(name, table.clone()).is_ok();
+    let mut was_right = is_right(&table);
+    let mut found = None;
+    for assignment in overrides {
+        set(&mut table, assignment).ok()?;
+        let right = is_right(&table);
+        if was_right && !right {
+            found = Some(assignment);
+        }
+        was_right = right;
+    }
+    found.filter(|assignment| !assignment.split('=').next().unwrap_or_default().trim().ends_with('+'))
 }
 
 /// True if this name refers to a file.
