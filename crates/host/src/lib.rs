@@ -20,7 +20,7 @@ pub mod testbed;
 
 pub use kernel_script::{KernelRun, run_on_kernel};
 pub use packet::tcp_header;
-pub use packet_socket::{ANY, PacketSocket, Seen};
+pub use packet_socket::{ANY, PacketSocket, Seen, instead_of};
 pub use priority::RealTime;
 pub use punctuality::{TimingAccuracy, TimingWarning};
 pub use testbed::{

@@ -26,6 +26,16 @@ const BUFFER: usize = 32 << 20;
 /// How often a stop is noticed, ms.
 const POLL_MS: u16 = 100;
 
+/// None if there is an interface of this name, or it is [`ANY`]; else the names that there are, with commas.
+pub fn instead_of(interface: &str) -> Option<String> {
+    // Not by its addresses: a TUN device, WireGuard or PPP may have none.
+    if interface == ANY || if_nametoindex(interface).is_ok() {
+        return None;
+    }
+    let names: BTreeSet<String> = getifaddrs().into_iter().flatten().map(|one| one.interface_name).collect();
+    Some(names.into_iter().collect::<Vec<_>>().join(", "))
+}
+
 /// A packet from its IP header on.
 #[derive(Clone, Copy, Debug)]
 pub struct Seen<'a> {
@@ -68,21 +78,18 @@ impl PacketSocket {
             nix::Error::EPERM | nix::Error::EACCES => format!("{interface}: needs root, or the capability CAP_NET_RAW"),
             error => format!("{interface}: {}", error.desc()),
         };
-        let (mut loopbacks, mut names) = (BTreeSet::new(), BTreeSet::new());
+        let mut loopbacks = BTreeSet::new();
         for one in getifaddrs().map_err(refuse)? {
             if one.flags.contains(InterfaceFlags::IFF_LOOPBACK)
                 && let Ok(index) = if_nametoindex(&*one.interface_name)
             {
                 loopbacks.insert(index as usize);
             }
-            names.insert(one.interface_name);
         }
-        // Not by its addresses: a TUN device, WireGuard or PPP may have none.
-        let found = if_nametoindex(interface).ok().map(|index| index as usize);
-        if found.is_none() && interface != ANY {
-            let names = names.into_iter().collect::<Vec<_>>().join(", ");
+        if let Some(names) = instead_of(interface) {
             return Err(format!("{interface}: neither a file nor an interface; interfaces: {names}, or {ANY}"));
         }
+        let found = if_nametoindex(interface).ok().map(|index| index as usize);
         let kind = (AddressFamily::Packet, SockType::Datagram, SockFlag::SOCK_CLOEXEC, SockProtocol::EthAll);
         let socket = socket(kind.0, kind.1, kind.2, kind.3).map_err(refuse)?;
         attach_filter(&socket, program).map_err(|error| format!("{interface}: {error}"))?;

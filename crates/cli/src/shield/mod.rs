@@ -4,6 +4,7 @@ mod status;
 
 use std::net::SocketAddr;
 
+use reknit_host::instead_of;
 use reknit_shield::{METRICS, Mode, Settings};
 use reknit_units::Duration;
 
@@ -84,6 +85,12 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
         return status::show(*metrics);
     }
     let settings = settings(args).map_err(Failure::Usage)?;
+    for interface in &settings.interfaces {
+        if let Some(names) = instead_of(interface) {
+            let why = format!("--interface {interface}: no interface has this name; interfaces: {names}");
+            return Err(Failure::Usage(why));
+        }
+    }
     if args.dry_run {
         return output::print(&reknit_shield::dry_run(&settings));
     }

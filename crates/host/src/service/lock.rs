@@ -1,6 +1,7 @@
 //! One instance of a service for each network namespace.
 
 use std::fs::{self, File};
+use std::io::ErrorKind;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
@@ -23,7 +24,13 @@ impl Lock {
     /// If the folder cannot be written.
     pub fn take(service: &str) -> Result<Option<Lock>, String> {
         let folder = Path::new(FOLDER).join(service);
-        let refuse = |error: &std::io::Error| format!("{}: {}", folder.display(), reknit_config::file_error(error));
+        let refuse = |error: &std::io::Error| match error.kind() {
+            ErrorKind::PermissionDenied => format!(
+                "`reknit {service}` needs root, or the capabilities CAP_NET_ADMIN and CAP_NET_RAW and a folder {} that it may write",
+                folder.display()
+            ),
+            _ => format!("{}: {}", folder.display(), reknit_config::file_error(error)),
+        };
         fs::create_dir_all(&folder).map_err(|error| refuse(&error))?;
         let namespace = fs::metadata("/proc/thread-self/ns/net").map_err(|error| format!("/proc: {error}"))?.ino();
         let stem = folder.join(namespace.to_string());

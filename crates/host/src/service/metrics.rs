@@ -12,7 +12,8 @@ const PATIENCE: Duration = Duration::from_secs(2);
 /// # Errors
 /// If nothing answers there, or not with metrics.
 pub fn fetch(service: &str, address: SocketAddr) -> Result<String, String> {
-    ask(address).map_err(|error| format!("{error}; does `reknit {service}` run, and with these --metrics?"))
+    ask(address)
+        .map_err(|error| format!("{error}; is `reknit {service}` running, with `--metrics` set to this address?"))
 }
 
 /// A number in the metrics of a service.
@@ -69,6 +70,12 @@ mod tests {
         let address = listener.local_addr().unwrap();
         super::super::serve(listener, || "reknit 1\n".to_owned());
         assert_eq!(fetch("x", address).unwrap(), "reknit 1\n");
+    }
+
+    #[test]
+    fn an_address_without_a_service_is_an_error_that_asks_for_it() {
+        let error = fetch("x", "127.0.0.1:0".parse().unwrap()).unwrap_err();
+        assert!(error.ends_with("; is `reknit x` running, with `--metrics` set to this address?"), "{error}");
     }
 
     #[test]
