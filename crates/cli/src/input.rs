@@ -1,10 +1,33 @@
 //! Parsers for numbers, times and addresses in options; their errors state what is allowed.
 
+use std::collections::BTreeMap;
 use std::net::{IpAddr, SocketAddr};
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
 
 use reknit_host::service::Format;
 use reknit_trace::{Network, Time};
-use reknit_units::Duration;
+use reknit_units::{Duration, Rate};
+
+use crate::Failure;
+
+/// Refuses a file that is given twice, also by another name: it would be compared with itself.
+pub(crate) fn check_distinct(files: &[PathBuf]) -> Result<(), Failure> {
+    let mut known: BTreeMap<(u64, u64), &Path> = BTreeMap::new();
+    for file in files {
+        // What cannot be opened is refused when it is read.
+        let Ok(found) = std::fs::metadata(file) else { continue };
+        if let Some(first) = known.insert((found.dev(), found.ino()), file) {
+            let why = if first == file {
+                "is given twice".to_owned()
+            } else {
+                format!("is the same file as {}", first.display())
+            };
+            return Err(Failure::Usage(format!("{}: {why}; give each file once", file.display())));
+        }
+    }
+    Ok(())
+}
 
 /// A value, and how it was written.
 #[derive(Clone, Debug)]
@@ -37,6 +60,12 @@ pub(crate) fn duration(text: &str) -> Result<Duration, String> {
     if duration.is_zero() { Err("must be more than 0".to_owned()) } else { Ok(duration) }
 }
 
+/// A rate that is not zero.
+pub(crate) fn rate(text: &str) -> Result<Rate, String> {
+    let rate: Rate = text.parse().map_err(|error: reknit_units::UnitError| error.to_string())?;
+    if rate.bits_per_second() == 0 { Err("must be more than 0".to_owned()) } else { Ok(rate) }
+}
+
 /// An address to listen on.
 pub(crate) fn address(text: &str) -> Result<SocketAddr, String> {
     text.trim().parse().map_err(|_| "must be an IP address and a port, for example `127.0.0.1:9435`".to_owned())
@@ -59,13 +88,11 @@ pub(crate) fn network(text: &str) -> Result<Network, String> {
 pub(crate) fn time(text: &str) -> Result<Time, String> {
     let text = text.trim();
     let seconds = |text: &str| text.parse::<f64>().ok().filter(|seconds| (0.0..1e10).contains(seconds));
-    if let Some(at) = seconds(text).filter(|at| *at >= MIN_EPOCH) {
+    if seconds(text).is_some_and(|at| at >= MIN_EPOCH) {
         // Whole seconds apart: a floating-point number has not enough digits for nanoseconds since 1970.
         let (whole, fraction) = text.split_once('.').unwrap_or((text, ""));
         let nanos = nanoseconds(fraction).zip(whole.parse::<u64>().ok());
-        return nanos
-            .map(|(nanos, whole)| Time::At(whole * 1_000_000_000 + nanos))
-            .ok_or(format!("{at}: too many digits"));
+        return nanos.map(|(nanos, whole)| Time::At(whole * 1_000_000_000 + nanos)).ok_or("too many digits".to_owned());
     }
     if let Some(at) = date_and_time(text) {
         return Ok(Time::At(at));

@@ -10,7 +10,7 @@ use reknit_units::{Duration, Rate};
 
 use crate::analyze::{self, At};
 use crate::compare::show::table_columns;
-use crate::output::{count, estimate, how_many, number, per_cent, whole};
+use crate::output::{count, estimate, how_many, number, per_cent};
 use crate::table::{self, Screen};
 use crate::{Failure, input, output};
 
@@ -215,15 +215,15 @@ fn path(replay: &Replay) -> String {
         if path.queue_overflowed { ["", "it overflowed"] } else { ["at least ", "it did not overflow"] };
     let window = path
         .receive_window_bytes
-        .map(|bytes| format!("; the receiver's window of {} bytes limits", whole(bytes.into())));
+        .map(|bytes| format!("; the receiver's window of {} limits", how_many(bytes.into(), "byte")));
     let buffer = path
         .most_in_flight_packets
         .map(|n| format!("; the sender's buffer limits to {} in flight", how_many(n, "packet")));
     format!(
-        "bottleneck {}{} Mbit/s, queue of {least}{} packets ({overflowed}); round trip {} ms; after the bottleneck, {} of packets were late and {} lost{}{}",
+        "bottleneck {}{} Mbit/s, queue of {least}{} ({overflowed}); round trip {} ms; after the bottleneck, {} of packets were late and {} lost{}{}",
         if path.rate_is_least { "at least " } else { "" },
         number(path.rate_mbit_s),
-        path.queue_packets,
+        how_many(path.queue_packets.into(), "packet"),
         number(path.round_trip_ms),
         share(path.late),
         share(path.lost),

@@ -74,6 +74,15 @@ impl SourceArgs {
 }
 
 impl ScenarioArgs {
+    /// The options that change the path, as they are given.
+    pub(crate) fn changes(&self) -> Vec<String> {
+        let mut changes: Vec<String> = self.set.iter().map(|assignment| format!("--set {assignment}")).collect();
+        changes.extend(self.loss.map(|loss| format!("--loss {loss}")));
+        changes.extend(self.in_order.then(|| "--in-order".to_owned()));
+        changes.extend(self.shield.given());
+        changes
+    }
+
     /// The plan in `scenario`, or one bulk transfer, with these options.
     pub(crate) fn options(&self, scenario: Option<&Path>) -> Result<ScenarioOptions, Failure> {
         let plan = match scenario {

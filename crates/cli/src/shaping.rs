@@ -15,7 +15,7 @@ pub(crate) struct ShapingArgs {
     #[arg(long, value_name = "TIME", value_parser = input::duration, allow_hyphen_values = true)]
     delay: Option<Duration>,
     /// Limit each direction to this rate, for example `10 Mbit/s`; without a path, this is the path's rate
-    #[arg(long, value_name = "RATE")]
+    #[arg(long, value_name = "RATE", value_parser = input::rate, allow_hyphen_values = true)]
     rate: Option<Rate>,
     /// Add what this rule of Linux's netem does, for example `delay 10ms 1ms reorder 25%` (docs/reference/paths.md)
     #[arg(long, value_name = "RULE")]
@@ -58,6 +58,13 @@ impl ShapingArgs {
         Ok(set)
     }
 
+    /// The options as they are given.
+    pub(crate) fn given(&self) -> Vec<String> {
+        let rate = self.rate.map(|rate| format!("--rate {rate}"));
+        let delay = self.delay.map(|delay| format!("--delay {delay}"));
+        [rate, delay, self.netem.as_ref().map(|rule| format!("--netem {rule}"))].into_iter().flatten().collect()
+    }
+
     /// The path that these options describe, before its stages are appended.
     pub(crate) fn path(&self) -> Table {
         let parts = [
@@ -71,6 +78,11 @@ impl ShapingArgs {
 }
 
 impl ShieldArgs {
+    /// The option as it is given.
+    pub(crate) fn given(&self) -> Option<String> {
+        Some(format!("--shield {}", self.shield?.to_possible_value()?.get_name()))
+    }
+
     /// The option as a value of `--set`, which appends a stage.
     pub(crate) fn set(&self) -> Option<String> {
         let mode = self.shield?.to_possible_value()?;

@@ -1,6 +1,6 @@
 //! `reknit sweep`: a grid of runs.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
 
 use rayon::prelude::*;
@@ -65,7 +65,7 @@ pub(crate) fn run(args: &Args, transports: &Transports) -> Result<(), Failure> {
     for warning in &grid.warnings {
         output::note(format_args!("warning: {warning}"));
     }
-    let store = args.store.as_deref().map(Store::open).transpose()?;
+    let store = args.store.as_deref().map(open_store).transpose()?;
     let runs = simulate(&grid, transports, store.as_ref(), args.quiet)?;
     if args.json {
         let text = serde_json::to_string_pretty(&Document::of(&grid, &runs));
@@ -82,6 +82,10 @@ pub(crate) fn run(args: &Args, transports: &Transports) -> Result<(), Failure> {
     let kept = if store.is_some() { "; run it again with this store to resume" } else { "" };
     output::note(format_args!("interrupted: showing the {finished} of {} runs that finished{kept}", runs.len()));
     Err(Failure::Interrupted)
+}
+
+fn open_store(folder: &Path) -> Result<Store, Failure> {
+    Store::open(folder).map_err(|error| Failure::Failed(format!("--store {error}")))
 }
 
 /// The file, with the options that override it.

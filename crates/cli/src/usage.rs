@@ -15,8 +15,17 @@ pub(crate) fn refuse(error: &clap::Error, command: Option<&OsString>) -> u8 {
         error.kind(),
         ErrorKind::DisplayHelp | ErrorKind::DisplayVersion | ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand
     ) {
-        let _ = error.print(); // a closed output is no error
-        return if error.use_stderr() { 2 } else { 0 };
+        let printed = error.print();
+        if error.use_stderr() {
+            return 2;
+        }
+        return match printed {
+            Err(failed) if failed.kind() != std::io::ErrorKind::BrokenPipe => {
+                output::note(format_args!("error: standard output: {failed}"));
+                1
+            }
+            _ => 0, // a closed output is no error
+        };
     }
     let mut message = in_words(error).unwrap_or_else(|| one_line(error));
     if error.kind() == ErrorKind::UnknownArgument && command.is_some_and(|command| command == "emulate") {
@@ -55,8 +64,8 @@ fn in_words(error: &clap::Error) -> Option<String> {
         ErrorKind::ValueValidation => {
             let (option, value) = (option()?, first(ContextKind::InvalidValue)?);
             let why = error.source()?.to_string();
-            // Most messages quote the value.
-            Some(if why.contains(&*value) { format!("{option}: {why}") } else { format!("{option} {value}: {why}") })
+            let is_quoted = why.contains(&format!("`{value}`"));
+            Some(if is_quoted { format!("{option}: {why}") } else { format!("{option} {value}: {why}") })
         }
         ErrorKind::UnknownArgument => {
             let given = first(ContextKind::InvalidArg)?;

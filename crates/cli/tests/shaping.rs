@@ -91,3 +91,19 @@ fn a_trace_of_mahimahi_is_a_link() {
     let refused = error(&["compare", "--path", "clean", "--set", &stage]);
     assert!(refused.contains("line 3: `` is not a whole number of milliseconds"), "{refused}");
 }
+
+#[test]
+fn the_heading_of_a_comparison_says_what_options_change() {
+    let options = ["--set", "forward.bottleneck.rate=2 Mbit/s", "--loss", "2%", "--delay", "1ms"];
+    let base = ["compare", "--path", "rr-tcp", "--variants", "sack", "--seeds", "1", "--duration", "1s", "--no-oracle"];
+    let heading = |options: &[&str]| {
+        let output =
+            std::process::Command::new(env!("CARGO_BIN_EXE_reknit")).args(base).args(options).output().unwrap();
+        let text = String::from_utf8(output.stdout).unwrap();
+        text.split("\n\n").next().unwrap().split_whitespace().collect::<Vec<_>>().join(" ")
+    };
+    let changed = heading(&options);
+    let says = "; changed: --set forward.bottleneck.rate=2 Mbit/s, --loss 2 %, --delay 1 ms; in order ";
+    assert!(changed.contains(says), "{changed}");
+    assert!(!heading(&[]).contains("changed"));
+}

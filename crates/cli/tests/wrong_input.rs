@@ -2,6 +2,8 @@
 
 #[path = "wrong_input/files.rs"]
 mod files;
+#[path = "wrong_input/options.rs"]
+mod options;
 
 use std::path::Path;
 use std::process::{Command, Output};
@@ -137,7 +139,7 @@ fn a_divisor_of_zero() {
 fn a_string_instead_of_a_number() {
     assert_says(
         &["compare", "--path", "clean", "--set", "tcp.mss=big"],
-        &["clean: tcp.mss: must be a whole number, not \"big\""],
+        &["--set tcp.mss=big: must be a whole number, not \"big\""],
     );
 }
 
@@ -314,16 +316,13 @@ fn an_override_without_a_value() {
 fn an_unknown_tcp_option() {
     assert_says(
         &["compare", "--path", "clean", "--set", "tcp.window=3"],
-        &["clean: tcp.window: unknown key; ", "max_window"],
+        &["--set tcp.window=3: unknown key; ", "max_window"],
     );
 }
 
 #[test]
 fn a_tcp_option_that_cannot_work() {
-    assert_says(
-        &["compare", "--path", "clean", "--set", "tcp.mss=9"],
-        &["clean: tcp.mss = 9: must be from 64 to 65495"],
-    );
+    assert_says(&["compare", "--path", "clean", "--set", "tcp.mss=9"], &["--set tcp.mss=9: must be from 64 to 65495"]);
 }
 
 #[test]

@@ -9,7 +9,7 @@ use reknit_trace::{Analysis, Event, Events, Frame, PathPart, Verdict};
 use reknit_units::Instant;
 use reknit_wire::{Capture, Interface};
 
-use crate::output::number;
+use crate::output::{how_many, number};
 use crate::{Failure, output};
 
 /// Writes the copy. The capture is read once more, because verdicts come later than the packets that they are about.
@@ -91,7 +91,8 @@ fn comment(event: &Event) -> String {
         Verdict::Lost => "replaces a lost packet".to_owned(),
         Verdict::Discarded => "the receiver did not keep this packet, because earlier data was missing".to_owned(),
         Verdict::Reordered { packets, late } => {
-            format!("late, not lost: overtaken by {packets} packets, {} ms late", number(late.as_secs_f64() * 1e3))
+            let packets = how_many(packets.into(), "packet");
+            format!("late, not lost: overtaken by {packets}, {} ms late", number(late.as_secs_f64() * 1e3))
         }
         Verdict::Duplicated if event.side == PathPart::Downstream => "the network duplicated this packet".to_owned(),
         Verdict::Duplicated => "a duplicate made by the network".to_owned(),

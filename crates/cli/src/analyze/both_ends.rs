@@ -78,8 +78,8 @@ fn text(report: &BothEnds, screen: Screen) -> String {
     text.push('\n');
     text.push_str(&table::render(&columns(&report.flows), screen));
     if report.flows.len() > MAX_ROWS {
-        let _ =
-            writeln!(text, "{} flows with fewer bytes are not shown; --json lists all.", report.flows.len() - MAX_ROWS);
+        let left_out = how_many((report.flows.len() - MAX_ROWS) as u64, "flow");
+        let _ = writeln!(text, "Not shown: {left_out} with fewer bytes; --json lists all.");
     }
     let more = "--json prints all numbers; --separately analyzes each capture on its own; --path FILE.toml writes the path for `reknit \
                 compare`.";
@@ -134,8 +134,10 @@ fn path(flow: &FlowReport) -> String {
     if let (Some(median), Some(p99)) = (reordering.extent_p50, reordering.extent_p99) {
         let _ = write!(
             text,
-            "; late packets by {median} places and {} ms (99 %: {p99} places, {} ms)",
+            "; late packets by {} and {} ms (99 %: {}, {} ms)",
+            how_many(median, "place"),
             number(reordering.late_p50_ms.unwrap_or(0.0)),
+            how_many(p99, "place"),
             number(reordering.late_p99_ms.unwrap_or(0.0)),
         );
     }

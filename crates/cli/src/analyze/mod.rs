@@ -128,6 +128,7 @@ impl Args {
 
 pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     check(args)?;
+    input::check_distinct(&args.files)?;
     if qlog::run(args)? {
         return Ok(());
     }

@@ -67,12 +67,11 @@ pub(super) fn answer(
 
 pub(super) fn title(analysis: &Analysis) -> String {
     format!(
-        "{}: {} packets in {} s, {} TCP connection{}",
+        "{}: {} in {} s, {}",
         visible(&analysis.file),
-        whole(analysis.packets),
+        how_many(analysis.packets, "packet"),
         number(analysis.duration_s),
-        whole(analysis.streams),
-        if analysis.streams == 1 { "" } else { "s" },
+        how_many(analysis.streams, "TCP connection"),
     )
 }
 
@@ -221,9 +220,11 @@ pub(super) fn packets_were(n: u64) -> String {
 pub(super) fn reordered(reordering: &ReorderingReport, is_hidden: bool) -> String {
     match (reordering.extent_p50, reordering.extent_p99) {
         (Some(median), Some(p99)) => format!(
-            "{} of packets were reordered, by {median} places and {} ms (99 %: {p99} places, {} ms)",
+            "{} of packets were reordered, by {} and {} ms (99 %: {}, {} ms)",
             per_cent(reordering.ratio),
+            how_many(median, "place"),
             number(reordering.late_p50_ms.unwrap_or(0.0)),
+            how_many(p99, "place"),
             number(reordering.late_p99_ms.unwrap_or(0.0)),
         ),
         _ if is_hidden => "whether packets were reordered is not known".to_owned(),
@@ -245,7 +246,7 @@ fn path(worst: &DirectionReport) -> String {
     let mut text = reordered(reordering, worst.options.hidden_sacks > 0);
     let buffer = worst.density.buffer_p99.filter(|packets| *packets > 0 && reordering.extent_p50.is_some());
     if let Some(packets) = buffer {
-        let _ = write!(text, "; a buffer of {} packets restores the order (99 %)", whole(packets));
+        let _ = write!(text, "; a buffer of {} restores the order (99 %)", how_many(packets, "packet"));
     }
     let _ = write!(text, "; {} were lost", lost(worst));
     if worst.verdicts.duplicated > 0 {

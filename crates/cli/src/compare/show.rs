@@ -1,6 +1,7 @@
 //! Prints a comparison as text, as JSON or as CSV.
 
 use reknit_compare::{Comparison, Completions, Estimate, Row, RunSummary, SeveralPaths, columns};
+use reknit_config::visible;
 use reknit_units::Duration;
 
 use super::Args;
@@ -15,7 +16,8 @@ pub(super) fn show(args: &Args, comparisons: &[Comparison], started: std::time::
     } else {
         let (screen, took) = (Screen::stdout(), started.elapsed());
         let finished = comparisons.iter().filter(|comparison| !comparison.variants.is_empty());
-        let shown: Vec<String> = finished.map(|comparison| render_text(comparison, screen)).collect();
+        let changes = changes(args);
+        let shown: Vec<String> = finished.map(|comparison| render_text(comparison, &changes, screen)).collect();
         output::print(&(shown.join("\n\n") + "\n" + &footer(comparisons, screen, took)))?;
     }
     if comparisons.iter().all(|comparison| comparison.complete) {
@@ -37,9 +39,19 @@ fn json(comparisons: &[Comparison]) -> Result<String, Failure> {
     text.map_err(|error| Failure::Failed(error.to_string()))
 }
 
-fn render_text(comparison: &Comparison, screen: Screen) -> String {
+/// What the options change about the path, whose description does not know it.
+fn changes(args: &Args) -> String {
+    let mut changes = args.simulation.scenario.changes();
+    if !args.path.is_empty() || args.scenario.is_some() {
+        changes.extend(args.shaping.given()); // else they are the description
+    }
+    if changes.is_empty() { String::new() } else { format!("; changed: {}", visible(&changes.join(", "))) }
+}
+
+fn render_text(comparison: &Comparison, changes: &str, screen: Screen) -> String {
     let in_order = comparison.in_order_mbit_s.map_or("-".to_owned(), output::number);
-    let title = format!("{}; in order {in_order} Mbit/s", output::title(&comparison.path, &comparison.description));
+    let path = output::title(&comparison.path, &comparison.description);
+    let title = format!("{path}{changes}; in order {in_order} Mbit/s");
     format!("{}\n\n{}", table::wrap(&title, screen.text_width(), 2), table::render(&table_columns(comparison), screen))
 }
 

@@ -224,9 +224,9 @@ fn write_files(args: &Args, label: &str, report: &Report) -> Result<(), Failure>
         let left_out: u64 = report.records.iter().flatten().map(emulate::PathRecording::left_out).sum();
         if left_out > 0 {
             output::note(format_args!(
-                "warning: {}: the last {} packets are not recorded",
+                "warning: {}: not recorded at the end: {}",
                 file.display(),
-                output::whole(left_out)
+                output::how_many(left_out, "packet")
             ));
         }
     }

@@ -54,8 +54,8 @@ pub(super) fn summary(label: &str, seed: u64, report: &Report) -> String {
         let counts = &report.counts[i];
         let _ = write!(
             text,
-            "  {way:<5} {} packets, {} Mbit/s; lost {} ({}), reordered {} ({})",
-            output::whole(counts.packets),
+            "  {way:<5} {}, {} Mbit/s; lost {} ({}), reordered {} ({})",
+            output::how_many(counts.packets, "packet"),
             output::number(mbit_s(counts, report.spans[i])),
             output::whole(counts.lost),
             output::per_cent(counts.lost_share()),
@@ -63,7 +63,7 @@ pub(super) fn summary(label: &str, seed: u64, report: &Report) -> String {
             output::per_cent(counts.reordered_share()),
         );
         if counts.reordered > 0 {
-            let _ = write!(text, ", overtaken by up to {} packets", output::count(counts.largest_extent.into()));
+            let _ = write!(text, ", overtaken by up to {}", output::how_many(counts.largest_extent.into(), "packet"));
         }
         if counts.copies > 0 {
             let _ = write!(text, ", {} copies", output::whole(counts.copies));

@@ -83,8 +83,8 @@ impl WatchView {
         if state.drops > 0 {
             let _ = writeln!(
                 text,
-                "The kernel dropped {} packets because this program was too slow; verdicts on their connections may be missing or wrong.",
-                whole(state.drops)
+                "The kernel dropped {} because this program was too slow; verdicts on their connections may be missing or wrong.",
+                how_many(state.drops, "packet")
             );
         }
         if totals.copies > 0 {
@@ -107,14 +107,14 @@ impl WatchView {
     fn head(&self, state: &State) -> String {
         let totals = state.watcher.totals();
         let mut text = format!(
-            "{}: {}, {} packets/s, {} Mbit/s",
+            "{}: {}, {}/s, {} Mbit/s",
             self.name,
             connections(state.watcher.len() as u64),
-            whole(totals.tcp_packets - self.last.tcp_packets),
+            how_many(totals.tcp_packets - self.last.tcp_packets, "packet"),
             number((totals.bytes - self.last.bytes) as f64 * 8e-6),
         );
         if state.drops > 0 {
-            let _ = write!(text, "; the kernel dropped {} packets", whole(state.drops));
+            let _ = write!(text, "; the kernel dropped {}", how_many(state.drops, "packet"));
         }
         if totals.forgotten > 0 {
             let _ = write!(text, "; {} dropped from the table", connections(totals.forgotten));
@@ -175,8 +175,8 @@ impl WatchView {
             let _ = writeln!(text, "{} s: {}", self.seconds, self.line(direction));
         }
         if state.drops > self.drops {
-            let _ =
-                writeln!(text, "{} s: the kernel dropped {} packets", self.seconds, whole(state.drops - self.drops));
+            let dropped = how_many(state.drops - self.drops, "packet");
+            let _ = writeln!(text, "{} s: the kernel dropped {dropped}", self.seconds);
         }
         let forgotten = state.watcher.totals().forgotten;
         if forgotten > self.last.forgotten {
@@ -200,7 +200,7 @@ impl WatchView {
         );
         let reordering = &direction.reordering;
         if let (Some(places), Some(late)) = (reordering.extent_p99, reordering.late_p99_ms) {
-            let _ = write!(text, " (99 %: {places} places, {} ms)", number(late));
+            let _ = write!(text, " (99 %: {}, {} ms)", how_many(places, "place"), number(late));
         }
         let _ = write!(text, ", {} retransmitted spuriously", whole(verdicts.spurious));
         if direction.cost.false_reductions > 0 {
