@@ -122,7 +122,8 @@ mod tests {
     fn slow_polls_do_not_make_a_wait_longer() {
         let (begin, passed, polls) = (clock::now(), Cell::new(Duration::ZERO), Cell::new(0));
         let slow = |done_after: u32| {
-            (passed.set(Duration::ZERO), polls.set(0));
+            passed.set(Duration::ZERO);
+            polls.set(0);
             let poll = || {
                 passed.set(passed.get() + Duration::from_secs(2));
                 polls.set(polls.get() + 1);
