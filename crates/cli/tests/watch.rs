@@ -49,6 +49,22 @@ fn standard_input_gives_the_counts_of_an_analysis() {
 }
 
 #[test]
+fn the_end_of_the_input_settles_what_is_undecided() {
+    // Retransmissions just before the end: whether they were spurious is not decided by a later packet.
+    let file = Temporary::capture("two-paths-50ms", "sack", "sender", "8 s");
+    let analysis: Value = serde_json::from_str(&stdout(&["analyze", file.name(), "--json"])).unwrap();
+    let verdicts = &analysis["directions"][0]["verdicts"];
+    let mut child = watch(&["-"]);
+    child.stdin.take().unwrap().write_all(&std::fs::read(&file.0).unwrap()).unwrap();
+    let text = String::from_utf8(child.wait_with_output().unwrap().stdout).unwrap();
+    let says = format!(
+        "; {} lost, {} late, 0 duplicated, {} retransmitted spuriously, {} without a verdict",
+        verdicts["lost"], verdicts["reordered"], verdicts["spurious"], verdicts["cannot_tell"]
+    );
+    assert!(text.contains(&says), "{says}: {text}");
+}
+
+#[test]
 fn a_file_that_grows_is_followed_and_metrics_are_served() {
     let whole = capture();
     let bytes = std::fs::read(&whole.0).unwrap();

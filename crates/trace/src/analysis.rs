@@ -76,7 +76,8 @@ pub struct DirectionReport {
     pub bytes: u64,
     /// Bytes that the receiver acknowledged.
     pub acknowledged_bytes: u64,
-    /// From the first packet with data to the last, seconds.
+    /// From the first packet with data to the last, seconds. If data is missing there that was acknowledged, from the packet before
+    /// it, and to its acknowledgment.
     pub duration_s: f64,
     /// Acknowledged bytes over that time, Mbit/s.
     pub goodput_mbit_s: f64,
@@ -225,10 +226,12 @@ pub(crate) struct Results {
     #[expect(clippy::vec_box, reason = "there may be many, made one by one while the memory of connections is freed")]
     directions: Vec<Box<DirectionReport>>,
     /// Bytes that were acknowledged, but never captured.
-    missed: u64,
+    pub(crate) missed: u64,
+    /// Directions of which only the acknowledgments were captured: their streams, and the bytes.
+    pub(crate) unseen: Vec<(u32, u64)>,
     /// Packets that were captured more than once.
-    copies: u64,
-    strays: Strays,
+    pub(crate) copies: u64,
+    pub(crate) strays: Strays,
 }
 
 impl Results {
@@ -242,13 +245,14 @@ impl Results {
         if let Some(strays) = stream.strays() {
             self.strays.add(strays);
         }
+        stream.end_runs();
         for end in 0..2 {
             let place = options.at.map_or_else(|| stream.place(end), |place| (place, Confidence::Given));
-            if let Some(data) = stream.data_mut(end) {
-                data.tallies.iter_mut().flatten().for_each(|tally| tally.end_run());
-            }
             if let Some(mut report) = DirectionReport::of(stream, end, place).map(Box::new) {
                 report.conclude(stream.direction(end));
+                if stream.direction(end).data().is_some_and(|data| data.missed() == 0) {
+                    self.unseen.extend(report.is_unseen().then_some((report.stream, report.acknowledged_bytes)));
+                }
                 self.directions.push(report);
             }
         }
@@ -257,16 +261,17 @@ impl Results {
 
 impl Analysis {
     pub(crate) fn of(analyzer: &Analyzer, results: Results) -> Analysis {
-        let warnings = warnings(analyzer, results.missed, results.copies, results.strays);
+        let warnings = warnings(analyzer, &results);
         let mut directions = results.directions;
         if analyzer.reader.compressed() > 0 {
             for direction in &mut directions {
                 direction.do_not_compress();
             }
         }
-        let largest = directions.iter().map(|direction| direction.bytes).max().unwrap_or(0);
+        let bytes = |direction: &DirectionReport| direction.bytes.max(direction.acknowledged_bytes);
+        let largest = directions.iter().map(|direction| bytes(direction)).max().unwrap_or(0);
         let floor = FLOOR.min(largest / FLOOR_SHARE);
-        let rank = |direction: &DirectionReport| (!direction.is_quiet(), direction.bytes >= floor);
+        let rank = |direction: &DirectionReport| (!direction.is_quiet(), bytes(direction) >= floor);
         directions.sort_by(|a, b| {
             rank(b).cmp(&rank(a)).then(b.severity().total_cmp(&a.severity())).then(b.bytes.cmp(&a.bytes))
         });
@@ -295,14 +300,16 @@ impl DirectionReport {
     ) -> Option<DirectionReport> {
         let direction = stream.direction(end);
         let data = direction.data()?;
-        let (first, last) = data.active();
+        let (first, last) = direction.active()?;
         let duration_s = last.since(first).as_secs_f64();
         let acknowledged_bytes = direction.acknowledged();
         let per_second = |bytes: f64| if duration_s > 0.0 { bytes * 8e-6 / duration_s } else { 0.0 };
         let reductions = data.rounds.reductions();
         let seen = SIDES.into_iter().filter(|side| place.sees(*side));
         let counted: Vec<&VerdictCounts> = seen.filter_map(|side| data.tallies[side as usize].as_deref()).collect();
-        let waited = if place == CapturePoint::Receiver { data.upstream.waited } else { data.downstream.waited };
+        let last = stream.last;
+        let waited =
+            if place == CapturePoint::Receiver { data.upstream.waited(last) } else { data.downstream.waited(last) };
         let (upstream, downstream) = (&data.upstream.reordering, &data.downstream.reordering);
         // Between the hosts, the worse of the two sides.
         let is_upstream =
@@ -366,6 +373,11 @@ impl DirectionReport {
     /// The incidents of this kind, if there were any.
     pub fn incident(&self, what: Incident) -> Option<&IncidentReport> {
         self.incidents.iter().find(|incident| incident.what == what)
+    }
+
+    /// True if only its acknowledgments were captured.
+    pub fn is_unseen(&self) -> bool {
+        self.packets == 0 && self.acknowledged_bytes > 0
     }
 
     /// True if nothing happened to it.

@@ -38,6 +38,8 @@ pub enum UnknownReason {
     NotAcknowledged,
     /// The capture ends before this can be decided.
     CaptureEnds,
+    /// The connection was reset before this could be decided.
+    ConnectionReset,
     /// The data may have been sent before the capture began.
     BeforeCapture,
     /// The capture missed packets, perhaps the ones that would decide this.
@@ -146,7 +148,7 @@ impl Incident {
                     0 => String::new(),
                     _ => format!("; the sender sent {}", many(packets, "window probe")),
                 };
-                format!("the receive window was zero {}, for {lasted} in all{probed}", many(times, "time"))
+                format!("the receive window was zero {}, for {lasted} in all{probed}", how_often(times))
             }
             Incident::KeepAlives => unanswered(packets, "keep-alive"),
             Incident::NoAnswer => unanswered(packets, "retransmission"),
@@ -221,6 +223,7 @@ impl UnknownReason {
             UnknownReason::Forgotten => "forgotten",
             UnknownReason::NotAcknowledged => "not_acknowledged",
             UnknownReason::CaptureEnds => "capture_ends",
+            UnknownReason::ConnectionReset => "connection_reset",
             UnknownReason::BeforeCapture => "before_capture",
             UnknownReason::CaptureLoss => "capture_loss",
             UnknownReason::AcksMissing => "acks_missing",
@@ -239,12 +242,18 @@ impl UnknownReason {
                 "the receiver did not acknowledge the data, although it had passed the point of capture"
             }
             UnknownReason::CaptureEnds => "the capture ends too early",
+            UnknownReason::ConnectionReset => "the connection was reset before they were acknowledged",
             UnknownReason::BeforeCapture => "the data may have been sent before the capture began",
             UnknownReason::CaptureLoss => "packets are missing from the capture",
             UnknownReason::AcksMissing => "acknowledgments of the receiver are missing: lost, or not captured",
             UnknownReason::Truncated => "the SACK blocks cannot be read",
         }
     }
+}
+
+/// How often something happened.
+pub fn how_often(times: u64) -> String {
+    if times == 1 { "once".to_owned() } else { format!("{} times", grouped(times)) }
 }
 
 const fn was(n: u64) -> &'static str {

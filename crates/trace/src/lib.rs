@@ -44,7 +44,7 @@ pub use cost::Cost;
 pub use densities::DensityReport;
 pub use error::{Damage, Error};
 pub(crate) use event::SIDES;
-pub use event::{Event, Incident, PathPart, RetransmitReason, UnknownReason, Verdict};
+pub use event::{Event, Incident, PathPart, RetransmitReason, UnknownReason, Verdict, how_often};
 pub use filter::{Filter, Network, Time};
 pub use incidents::IncidentReport;
 pub use input::{Frame, Frames};

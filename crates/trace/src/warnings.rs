@@ -3,13 +3,13 @@
 use reknit_units::grouped;
 
 use crate::Analyzer;
+use crate::analysis::Results;
 use crate::packet::{self, Skipped};
-use crate::stream::Strays;
 use crate::streams::MAX_STREAMS;
 
-/// What is missing or odd. `missed`: bytes that were acknowledged but never captured; `copies`: packets that were captured more
-/// than once; `strays`: packets that are not what comes next in their connection.
-pub(crate) fn warnings(analyzer: &Analyzer, missed: u64, copies: u64, strays: Strays) -> Vec<String> {
+/// What is missing or odd.
+pub(crate) fn warnings(analyzer: &Analyzer, results: &Results) -> Vec<String> {
+    let Results { missed, copies, strays, ref unseen, .. } = *results;
     let mut warnings = Vec::new();
     if let Some(damage) = &analyzer.damage {
         warnings.push(format!("the file is damaged, so only the part before the damage was read: {damage}"));
@@ -50,6 +50,17 @@ pub(crate) fn warnings(analyzer: &Analyzer, missed: u64, copies: u64, strays: St
     );
     if analyzer.streams.was_short {
         warnings.push("too many packets were in flight at once to remember all; some verdicts are missing".to_owned());
+    }
+    if let Some((stream, bytes)) = unseen.iter().max_by_key(|(_, bytes)| *bytes) {
+        let others = match unseen.len() as u64 - 1 {
+            0 => String::new(),
+            1 => ", nor that of 1 other".to_owned(),
+            more => format!(", nor those of {} others", grouped(more)),
+        };
+        warnings.push(format!(
+            "the data direction of stream {stream} was not captured ({} bytes were acknowledged){others}; capture both directions",
+            grouped(*bytes)
+        ));
     }
     if missed > 0 {
         let unread = reader.compressed();

@@ -65,6 +65,8 @@ pub struct Watcher {
     at: Option<CapturePoint>,
     reader: Reader,
     flows: BTreeMap<Key, Stream>,
+    /// Flows that were open when the traffic ended.
+    finished: Vec<Stream>,
     log: Log,
     totals: Totals,
     last: Instant,
@@ -144,21 +146,29 @@ impl Watcher {
         self.totals
     }
 
-    /// Flows that are followed now.
+    /// The traffic has ended: decides what can be decided, as at the end of a capture. [`Watcher::worst`] still knows the flows.
+    pub fn finish(&mut self) {
+        for mut flow in std::mem::take(&mut self.flows).into_values() {
+            self.settle(&mut flow);
+            self.finished.push(flow);
+        }
+    }
+
+    /// Flows that are followed now, and those that were when the traffic ended.
     pub fn len(&self) -> usize {
-        self.flows.len()
+        self.flows.len() + self.finished.len()
     }
 
     /// True if no flow is followed.
     pub fn is_empty(&self) -> bool {
-        self.flows.is_empty()
+        self.len() == 0
     }
 
     /// The directions to which something happened, the worst first, at most `most`. The number of a stream is unique. The
     /// first 32 know the rate of the bottleneck and what to do.
     pub fn worst(&self, most: usize) -> Vec<DirectionReport> {
         let mut reports: Vec<(DirectionReport, &Stream)> = Vec::new();
-        for flow in self.flows.values() {
+        for flow in self.flows.values().chain(&self.finished) {
             for end in 0..2 {
                 let (place, confidence) = place(self.at, flow, end);
                 let Some(data) = flow.direction(end).data() else { continue };
@@ -193,9 +203,16 @@ impl Watcher {
 
     /// Ends a flow and counts what could only be decided now.
     fn end(&mut self, key: Key) {
-        let Some(mut flow) = self.flows.remove(&key) else { return };
+        if let Some(mut flow) = self.flows.remove(&key) {
+            self.settle(&mut flow);
+        }
+    }
+
+    /// Counts what can only be decided at the end of a flow.
+    fn settle(&mut self, flow: &mut Stream) {
         flow.finish(self.last, &mut self.log);
-        Self::count(self.at, &mut flow, &mut self.log, &mut self.totals);
+        Self::count(self.at, flow, &mut self.log, &mut self.totals);
+        flow.end_runs();
     }
 
     fn count(at: Option<CapturePoint>, flow: &mut Stream, log: &mut Log, totals: &mut Totals) {

@@ -93,3 +93,31 @@ fn the_connections_that_have_been_idle_longest_are_forgotten() {
     assert_eq!(totals.flows, 1 + 2 * MAX_FLOWS as u64, "the busy connection was forgotten");
     assert_eq!(totals.forgotten, totals.flows - wire.watcher.len() as u64);
 }
+
+#[test]
+fn the_end_decides_what_no_later_packet_will_decide() {
+    let mut wire = Wire::new();
+    // Packet 1 was lost and repaired just before the end.
+    for (ms, number, stamp) in [(0, 0, 100), (1, 2, 102), (2, 3, 103), (60, 1, 160)] {
+        wire.data(7, ms, number, stamp);
+        wire.ack(7, ms, if ms == 60 { 4 } else { 1 });
+    }
+    assert_eq!(verdicts(&wire.watcher.totals()), [0; 5], "the original may still come");
+    wire.watcher.finish();
+    assert_eq!(verdicts(&wire.watcher.totals()), [1, 0, 0, 0, 0]);
+    let worst = wire.watcher.worst(10);
+    assert_eq!((&*worst[0].from, worst[0].verdicts.lost, worst[0].loss_runs.runs), ("10.0.0.1:7", 1, 1));
+    assert_eq!((wire.watcher.len(), wire.watcher.is_empty()), (1, false));
+}
+
+#[test]
+fn a_wait_counts_while_it_lasts() {
+    let mut wire = Wire::new();
+    // Every other packet is late, and the next one is missing before it comes.
+    for (ms, number) in [(0, 0), (10, 2), (20, 1), (20, 4), (30, 3), (30, 6)].into_iter().chain([(100, 8)]) {
+        wire.data(7, ms, number, 100 + number);
+        wire.ack(7, ms, number.saturating_sub(1));
+    }
+    let worst = wire.watcher.worst(10);
+    assert_eq!(worst[0].waited_s, 0.08, "from 10 to 20 ms, and from 30 to 100 ms");
+}

@@ -5,6 +5,7 @@ use std::io::{self, BufRead};
 use std::path::Path;
 
 use reknit_config::visible;
+use reknit_trace::how_often;
 use reknit_trace::qlog::{QlogAnalysis, QlogDirection, Qlogs, WindowReport};
 
 use super::show::{IN_ORDER, MAX_ROWS, MOSTLY, MUCH, QUIET, answer, goodput, packets_were, reordered};
@@ -210,20 +211,19 @@ fn path(worst: &QlogDirection) -> String {
 fn cost(worst: &QlogDirection) -> String {
     let mut text = goodput(worst.bytes_of_data, worst.duration_s, worst.goodput_mbit_s);
     let window = &worst.window;
-    let times = |n| how_many(n, "time");
     if window.false_reductions > 0 {
         let _ = write!(
             text,
             "; the sender reduced its window {} although nothing was lost",
-            times(window.false_reductions)
+            how_often(window.false_reductions)
         );
     }
     let others = window.reductions - window.false_reductions;
     if others > 0 {
         let also = if window.false_reductions > 0 { ", and" } else { "; the sender reduced its window" };
-        let _ = write!(text, "{also} {}", times(others));
+        let _ = write!(text, "{also} {}", how_often(others));
         if window.without_loss > 0 {
-            let _ = write!(text, " ({} without a declared loss)", times(window.without_loss));
+            let _ = write!(text, " ({} without a declared loss)", how_often(window.without_loss));
         } else {
             let is_lost = worst.lost != Some(0);
             text.push_str(if is_lost { " after real losses" } else { " after packets that the receiver did not keep" });

@@ -5,7 +5,7 @@ use std::fmt::Write;
 use reknit_config::visible;
 use reknit_trace::{
     Advice, Analysis, CapturePoint, Confidence, Cost, DirectionReport, Incident, IncidentReport, ReorderingReport,
-    Verdicts,
+    UnknownReason, Verdicts, how_often,
 };
 
 use crate::output::{how_many, number, per_cent, whole};
@@ -23,6 +23,8 @@ pub(super) const MAX_ROWS: usize = 20;
 const MAX_INCIDENTS: usize = 3;
 /// A share below one of so many does not change the picture.
 pub(super) const MOSTLY: u64 = 20;
+/// A share that is not zero, and too small for a digit.
+const LITTLE: &str = "less than 0.1 %";
 /// What to do if nothing happened.
 pub(super) const QUIET: &str = "nothing: no packet was lost or late";
 /// What happened then.
@@ -89,7 +91,7 @@ pub(super) fn left_out(analysis: &Analysis) -> Option<String> {
 /// The answer: what happened, on what path, what it cost, what to do, and how sure that is.
 pub(super) fn first_screen(worst: &DirectionReport) -> Vec<(String, String)> {
     let none = if worst.incident(Incident::ResetByReceiver).is_some() && worst.verdicts.all() == 0 {
-        "nothing about the network: the receiver reset the connection"
+        "the network is not the cause: the receiver reset the connection"
     } else if !shows_arrivals(worst) && worst.round_trip.is_some() {
         "capture for longer: the acknowledgments tell what arrived"
     } else if !shows_arrivals(worst) {
@@ -97,14 +99,19 @@ pub(super) fn first_screen(worst: &DirectionReport) -> Vec<(String, String)> {
     } else if worst.is_quiet() {
         QUIET
     } else if worst.verdicts.all() == 0 {
-        "nothing about the network: no packet was lost or late"
+        "the network is not the cause: no packet was lost or late"
     } else {
         "capture at the other end too: this capture does not show what caused the retransmissions"
     };
     let do_this = worst.advice.first().map_or(none.to_owned(), ToString::to_string);
-    let lines =
-        [("what", what(worst)), ("path", path(worst)), ("cost", cost(worst)), ("do", do_this), ("sure", sure(worst))];
-    lines.map(|(name, line)| (name.to_owned(), line)).to_vec()
+    let lines = [
+        ("what", Some(what(worst))),
+        ("path", path(worst)),
+        ("cost", cost(worst)),
+        ("do", Some(do_this)),
+        ("sure", Some(sure(worst))),
+    ];
+    lines.into_iter().filter_map(|(name, line)| Some((name.to_owned(), line?))).collect()
 }
 
 fn what(worst: &DirectionReport) -> String {
@@ -128,8 +135,10 @@ fn happened(worst: &DirectionReport) -> String {
     let is_failed = incidents.iter().any(|incident| incident.what.is_failure());
     let packets = happened_to_packets(worst);
     let mut parts: Vec<String> = incidents.iter().take(MAX_INCIDENTS).map(|incident| incident.text()).collect();
-    // What failed, or stopped everything, comes before what happened to packets.
-    let place = if is_failed { parts.len() } else { 0 };
+    // What failed, or stopped everything, comes before what happened to packets, and a reset before what it left undecided.
+    let verdicts = &worst.verdicts;
+    let is_only_reset = verdicts.reasons.get(&UnknownReason::ConnectionReset) == Some(&verdicts.all());
+    let place = if is_failed || is_only_reset { parts.len() } else { 0 };
     parts.splice(place..place, packets);
     parts.join("; ")
 }
@@ -141,6 +150,8 @@ fn happened_to_packets(worst: &DirectionReport) -> Option<String> {
     let retransmissions = lost + spurious + verdicts.discarded;
     let were_spurious = || were_spurious(verdicts);
     let is_whole = worst.incident(Incident::NotCaptured).is_none();
+    let are_most_unknown = unknown * 2 > verdicts.all();
+    let has_others = verdicts.reordered + verdicts.duplicated > 0;
     let text = match (lost, spurious) {
         _ if !shows_arrivals(worst) && worst.packets > 0 && worst.incidents.is_empty() => {
             // If the round trip is known, packets of both ends were captured.
@@ -160,7 +171,7 @@ fn happened_to_packets(worst: &DirectionReport) -> Option<String> {
                 how_many(bytes, "byte")
             ),
         },
-        _ if verdicts.all() == 0 && is_whole => return None,
+        _ if verdicts.all() == 0 && is_whole || worst.is_unseen() => return None,
         _ if verdicts.all() == 0 => "nothing was lost or late, as far as the capture shows".to_owned(),
         (lost, _) if verdicts.discarded > 0 => format!(
             "{} lost; the receiver did not keep {} that arrived out of order; {}",
@@ -171,7 +182,7 @@ fn happened_to_packets(worst: &DirectionReport) -> Option<String> {
         (0, 0) if verdicts.reordered > 0 && unknown == 0 && is_whole => {
             "packets were reordered, and nothing was lost".to_owned()
         }
-        (0, 0) if unknown > 0 => no_verdict(verdicts),
+        (0, 0) if unknown > 0 && (are_most_unknown || !has_others) => return Some(no_verdict(verdicts)),
         (0, 0) if verdicts.reordered > 0 => "packets were reordered".to_owned(),
         (0, 0) if verdicts.duplicated > 0 => {
             format!("nothing was lost or late, but the network duplicated {}", how_many(verdicts.duplicated, "packet"))
@@ -192,8 +203,12 @@ fn happened_to_packets(worst: &DirectionReport) -> Option<String> {
         _ => format!("{} lost; {}", packets_were(lost), were_spurious()),
     };
     // What little has a verdict may not be typical.
-    let is_minority = retransmissions > 0 && unknown > retransmissions;
-    Some(if is_minority { format!("{}; {text}", no_verdict(verdicts)) } else { text })
+    let is_minority = unknown > retransmissions && shows_arrivals(worst);
+    Some(match is_minority {
+        true if are_most_unknown => format!("{}; {text}", no_verdict(verdicts)),
+        true => format!("{text}; {}", no_verdict(verdicts)),
+        false => text,
+    })
 }
 
 /// How many retransmissions were spurious.
@@ -221,7 +236,7 @@ pub(super) fn reordered(reordering: &ReorderingReport, is_hidden: bool) -> Strin
     match (reordering.extent_p50, reordering.extent_p99) {
         (Some(median), Some(p99)) => format!(
             "{} of packets were reordered, by {} and {} ms (99 %: {}, {} ms)",
-            per_cent(reordering.ratio),
+            small_share(reordering.ratio),
             how_many(median, "place"),
             number(reordering.late_p50_ms.unwrap_or(0.0)),
             how_many(p99, "place"),
@@ -241,37 +256,65 @@ pub(super) fn goodput(bytes: u64, duration_s: f64, mbit_s: f64) -> String {
     }
 }
 
-fn path(worst: &DirectionReport) -> String {
+/// None: no packet was captured, so nothing is known.
+fn path(worst: &DirectionReport) -> Option<String> {
     let reordering = &worst.reordering;
-    let mut text = reordered(reordering, worst.options.hidden_sacks > 0);
+    if worst.packets == 0 {
+        return worst
+            .round_trip
+            .as_ref()
+            .map(|round_trip| format!("the round trip is {} ms", number(round_trip.least_ms)));
+    }
+    let is_known = shows_arrivals(worst);
+    let mut text = reordered(reordering, worst.options.hidden_sacks > 0 || !is_known);
     let buffer = worst.density.buffer_p99.filter(|packets| *packets > 0 && reordering.extent_p50.is_some());
     if let Some(packets) = buffer {
         let _ = write!(text, "; a buffer of {} restores the order (99 %)", how_many(packets, "packet"));
     }
-    let _ = write!(text, "; {} were lost", lost(worst));
+    if is_known || worst.verdicts.lost > 0 {
+        let _ = write!(text, "; {} were lost", lost(worst));
+    } else {
+        text.push_str("; how many were lost is not known");
+    }
     if worst.verdicts.duplicated > 0 {
         let _ = write!(text, "; the network duplicated {}", whole(worst.verdicts.duplicated));
     }
     if let Some(round_trip) = &worst.round_trip {
         let _ = write!(text, "; the round trip is {} ms", number(round_trip.least_ms));
     }
-    text
+    Some(text)
 }
 
 /// The share of packets that were lost; at most, if some have no verdict.
 fn lost(worst: &DirectionReport) -> String {
-    let share = |packets: u64| per_cent((packets as f64 / worst.packets.max(1) as f64).min(1.0));
+    let share = |packets: u64| small_share((packets as f64 / worst.packets.max(1) as f64).min(1.0));
     let (least, most) = (share(worst.verdicts.lost), share(worst.verdicts.lost + worst.verdicts.cannot_tell));
-    if least == most { least } else { format!("{least} to {most}") }
+    if least == most || most == LITTLE {
+        most
+    } else if least == LITTLE {
+        format!("up to {most}")
+    } else {
+        format!("{least} to {most}")
+    }
 }
 
-fn cost(worst: &DirectionReport) -> String {
+/// A share that may be too small for a digit.
+fn small_share(share: f64) -> String {
+    if share > 0.0 && share < 0.0005 { LITTLE.to_owned() } else { per_cent(share) }
+}
+
+/// None: no packet was captured, and nothing acknowledged.
+fn cost(worst: &DirectionReport) -> Option<String> {
     let cost = &worst.cost;
-    let mut text = goodput(worst.acknowledged_bytes, worst.duration_s, worst.goodput_mbit_s);
+    let mut text = match worst.acknowledged_bytes {
+        0 if worst.packets == 0 => return None,
+        0 if !shows_arrivals(worst) => "not known: the capture has no acknowledgments".to_owned(),
+        bytes => goodput(bytes, worst.duration_s, worst.goodput_mbit_s),
+    };
     let about = if cost.lost_is_least { "" } else { "an estimated " };
     let which_cost = format!("which cost {about}{} Mbit/s", estimated(cost));
     if cost.false_reductions > 0 {
-        let times = how_many(cost.false_reductions, "time");
+        let times = how_often(cost.false_reductions);
         let _ = write!(text, "; the sender reduced its window {times} although nothing was lost, {which_cost}");
     } else if cost.lost_least_mbit_s > MUCH * worst.goodput_mbit_s {
         let _ = write!(text, "; the sender stayed slow after spurious retransmissions, {which_cost}");
@@ -288,7 +331,7 @@ fn cost(worst: &DirectionReport) -> String {
             let _ = write!(text, "; the {by} limited the transfer {} of the time", per_cent(of.min(1.0)));
         }
     }
-    text
+    Some(text)
 }
 
 /// The estimates of what spurious retransmissions cost, Mbit/s.

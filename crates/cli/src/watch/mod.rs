@@ -87,15 +87,20 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     });
     let mut watch = WatchView::new(reknit_config::visible(&name).into_owned(), std::io::stdout().is_terminal());
     let max_ticks = args.duration.map_or(u64::MAX, |duration| duration.as_nanos().div_ceil(TICK.as_nanos()));
-    for _ in 0..max_ticks {
-        let should_stop = wait(&shared, &stop);
+    for ticks in 1..=max_ticks {
+        if wait(&shared, &stop) || ticks == max_ticks {
+            break;
+        }
         let text = watch.tick(&mut locked(&shared));
-        if !output::print_unless_closed(&text)? || should_stop {
+        if !output::print_unless_closed(&text)? {
             break;
         }
     }
     stop.store(true, Ordering::Relaxed);
     let mut state = locked(&shared);
+    // As at the end of a capture: what is undecided now stays so.
+    state.watcher.finish();
+    output::print_unless_closed(&watch.tick(&mut state))?;
     let ended = state.ended.take().unwrap_or(Ok(())).map_err(Failure::Failed);
     if ended.is_ok() || state.watcher.totals().tcp_packets > 0 {
         output::print(&watch.end(&state))?;

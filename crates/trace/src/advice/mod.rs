@@ -92,6 +92,8 @@ pub enum Advice {
     KeepOutOfOrder,
     /// Capture all packets.
     CaptureAll,
+    /// Capture the data too, not only its acknowledgments.
+    CaptureBoth,
     /// Capture packets that are not compressed.
     CaptureUncompressed,
     /// Find where packets are dropped that were captured near the receiver but did not reach its TCP.
@@ -173,7 +175,9 @@ fn about_connection(report: &DirectionReport) -> Vec<Advice> {
     if report.verdicts.discarded > 0 {
         advice.push(Advice::KeepOutOfOrder);
     }
-    if has(Incident::NotCaptured) {
+    if report.is_unseen() {
+        advice.push(Advice::CaptureBoth);
+    } else if has(Incident::NotCaptured) {
         advice.push(Advice::CaptureAll);
     }
     advice
@@ -250,6 +254,10 @@ pub(crate) fn advice(report: &DirectionReport, speed: Option<Vec<Advice>>) -> Ve
         let is_sender = report.captured_at == CapturePoint::Sender;
         let place = if is_sender { CapturePoint::Receiver } else { CapturePoint::Sender };
         advice.push(Advice::CaptureAt { place, has_handshake: report.options.sack.is_some() });
+    }
+    // Not beside something that should be done.
+    if advice.iter().any(|advice| !advice.is_nothing()) {
+        advice.retain(|advice| !advice.is_nothing());
     }
     advice.shrink_to_fit();
     advice

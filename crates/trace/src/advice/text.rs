@@ -65,6 +65,11 @@ impl fmt::Display for Advice {
 }
 
 impl Advice {
+    /// True if it says that nothing need be done.
+    pub(super) const fn is_nothing(self) -> bool {
+        matches!(self, Advice::Nothing | Advice::FewLosses)
+    }
+
     /// The text of advice without numbers; empty for other advice.
     const fn fixed(self) -> &'static str {
         match self {
@@ -101,6 +106,9 @@ impl Advice {
             Advice::CaptureAll => {
                 "packets are missing from the capture: if it was saved through a display filter, save all packets of the connection; \
                  else use a larger buffer (tcpdump -B 65536), or capture only the headers (-s 128)"
+            }
+            Advice::CaptureBoth => {
+                "capture both directions: this capture has only the acknowledgments of the data, so what was lost or late is not known"
             }
             Advice::CaptureUncompressed => {
                 "packets with compressed headers or payloads cannot be read: capture before the link compresses them, or turn its \

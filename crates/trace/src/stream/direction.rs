@@ -4,6 +4,7 @@
 //! Called by `Stream::on_packet` after the handshake: `on_ack` of the other direction, then `on_packet` of the sender's own.
 
 mod ending;
+mod extent;
 mod shifted;
 
 use reknit_units::{Duration, Instant};
@@ -20,6 +21,7 @@ use super::window::{Closed, Window, WindowUpdate};
 use crate::packet::{Flags, Packet, Segment, TooBig};
 use crate::{Incident, Passed, PathPart};
 use ending::MAX_AHEAD;
+use extent::Unseen;
 
 /// A window that is closed for less than this holds nobody back.
 const MIN_CLOSED: Duration = Duration::from_millis(10);
@@ -42,6 +44,10 @@ pub(crate) struct Direction {
     first_seq: Option<u32>,
     /// The offset of the first data.
     first_offset: u64,
+    /// When that packet passed that showed it.
+    began: Instant,
+    /// What was acknowledged before any packet of this direction was captured.
+    unseen: Option<Unseen>,
     /// Bytes that were acknowledged in an earlier connection between the same ports, of which the SYN of this one was not captured.
     acknowledged_before: u64,
     /// Whether the capture began in the middle of this connection.
@@ -100,12 +106,12 @@ impl Direction {
         if self.known.highest == 0 {
             if segment.len == 1 && self.begins == Begins::NotYet && !segment.flags.has(Flags::FIN) {
                 // Most likely a keep-alive with a byte from before the capture.
-                self.begin(end);
+                self.begin(end, arrival.now);
                 self.on_probe(arrival);
                 self.numbers.reach(end);
                 return true;
             }
-            self.begin(start);
+            self.begin(start, arrival.now);
         }
         if segment.len <= 1 && start + 1 == self.known.highest && self.is_probe(arrival) {
             self.on_probe(arrival);
@@ -148,7 +154,8 @@ impl Direction {
     }
 
     /// The first packet of this direction.
-    fn begin(&mut self, start: u64) {
+    fn begin(&mut self, start: u64, now: Instant) {
+        self.began = now;
         (self.known.highest, self.first_offset, self.known.announced) = (start, start, start);
         self.known.acked = self.known.acked.max(start);
         self.known.unseen_below = if self.begins == Begins::Known { start } else { self.known.acked };
@@ -220,6 +227,7 @@ impl Direction {
         // If no packet of this direction has been captured, offsets begin here.
         let ack = self.numbers.of(segment.ack);
         if self.known.highest == 0 {
+            Unseen::note(&mut self.unseen, ack, arrival);
             (self.known.acked, self.known.heard) = (self.known.acked.max(ack), ack.max(self.known.heard));
             self.numbers.reach(ack);
             return;
@@ -368,7 +376,7 @@ impl Direction {
     /// The next packet is the first that counts.
     pub(super) fn resume(&mut self) {
         self.known.highest = 0;
-        (self.data, self.begins) = (None, Begins::NotYet);
+        (self.data, self.begins, self.unseen) = (None, Begins::NotYet, None);
     }
 
     /// Remembers fewer arrivals.
@@ -469,11 +477,6 @@ impl Direction {
     /// True if the sender has sent a FIN.
     pub(super) fn is_finished(&self) -> bool {
         self.fin.is_some()
-    }
-
-    /// Bytes that the other end has acknowledged.
-    pub(crate) fn acknowledged(&self) -> u64 {
-        self.acknowledged_before + self.known.acked.min(self.known.highest).saturating_sub(self.first_offset)
     }
 
     /// The number of ranges that are remembered.

@@ -46,7 +46,7 @@ pub(crate) struct Downstream {
     has_repeats: bool,
     waiting_since: Option<Instant>,
     /// How long data waited behind holes at the receiver.
-    pub(crate) waited: Duration,
+    waited: Duration,
     /// Packets in their order of arrival at the receiver, without retransmissions.
     pub(crate) reordering: Reordering,
     pub(crate) disorder: Disorder,
@@ -422,6 +422,11 @@ impl Downstream {
         }
     }
 
+    /// How long data has waited by `now`, the wait that is not over included.
+    pub(crate) fn waited(&self, now: Instant) -> Duration {
+        self.waited + self.waiting_since.map_or(Duration::ZERO, |since| now.since(since))
+    }
+
     /// Since when data waits behind a hole, and the end of the data that waits.
     pub(super) fn waiting(&self) -> Option<(Instant, u64)> {
         self.waiting_since.map(|since| (since, self.sacked))
@@ -451,9 +456,7 @@ impl Downstream {
     /// The connection or the capture has ended. Called by `Data::finish`, once all ranges are settled.
     pub(super) fn finish(&mut self, now: Instant) {
         self.disorder.finish();
-        if let Some(since) = self.waiting_since.take() {
-            self.waited += now.since(since);
-        }
+        (self.waited, self.waiting_since) = (self.waited(now), None);
     }
 
     /// Another connection begins: nothing that was reported belongs to it.

@@ -391,6 +391,13 @@ impl Stream {
         }
     }
 
+    /// Counts the runs of lost packets that have not ended. Called once the events of `finish` are counted.
+    pub(crate) fn end_runs(&mut self) {
+        for data in self.directions.iter_mut().filter_map(Direction::data_mut) {
+            data.tallies.iter_mut().flatten().for_each(|tally| tally.end_run());
+        }
+    }
+
     /// The number of ranges that are remembered.
     pub(crate) fn memory(&self) -> usize {
         self.directions.iter().map(Direction::memory).sum()

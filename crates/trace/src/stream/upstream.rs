@@ -40,7 +40,7 @@ pub(crate) struct Upstream {
     complete_since: Option<Instant>,
     complete_to: u64,
     /// How long data waited behind holes.
-    pub(crate) waited: Duration,
+    waited: Duration,
     /// Packets in their order of arrival, without retransmissions.
     pub(crate) reordering: Reordering,
     pub(crate) disorder: Disorder,
@@ -371,11 +371,14 @@ impl Upstream {
         }
     }
 
+    /// How long data has waited by `now`, the wait that is not over included.
+    pub(crate) fn waited(&self, now: Instant) -> Duration {
+        self.waited + self.waiting_since.map_or(Duration::ZERO, |since| now.since(since))
+    }
+
     pub(super) fn finish(&mut self, now: Instant) {
         self.disorder.finish();
-        if let Some(since) = self.waiting_since.take() {
-            self.waited += now.since(since);
-        }
+        (self.waited, self.waiting_since) = (self.waited(now), None);
     }
 
     /// How late the latest packet was.

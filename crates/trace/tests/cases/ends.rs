@@ -274,3 +274,40 @@ fn a_pause_without_pure_acknowledgments_is_no_silence() {
         assert!(wire.direction(end).incidents.is_empty(), "{:?}", wire.direction(end).incidents);
     }
 }
+
+#[test]
+fn a_direction_of_which_only_the_acknowledgments_were_captured_is_named() {
+    let mut wire = Wire::new(Headers::default());
+    for i in 1..=100_u32 {
+        wire.pass(f64::from(i) * 10.0, 1, Passing { flags: ACK, seq: 1, ack: i * 14_480, ..Passing::default() });
+    }
+    let (analysis, _) = wire.analyze();
+    let stream =
+        "the data direction of stream 0 was not captured (1,433,520 bytes were acknowledged); capture both directions";
+    assert_eq!(analysis.warnings, [stream]);
+    let direction = wire.direction(1); // the receiver sent the first packet
+    assert!(says(&direction, "capture both directions"), "{:?}", direction.advice);
+    assert_eq!((direction.packets, direction.acknowledged_bytes), (0, 1_433_520));
+    assert!((direction.duration_s - 0.99).abs() < 1e-6, "{}", direction.duration_s);
+}
+
+#[test]
+fn the_time_of_a_hole_counts_as_its_bytes_do() {
+    // Packets from 1 s to 2 s were not captured: at the beginning, or at the end, of which the acknowledgments were.
+    for is_end in [false, true] {
+        let mut wire = Wire::opened(Headers::default());
+        for i in 0..200_u32 {
+            let ms = 100.0 + f64::from(i) * 10.0;
+            let is_missing = if is_end { i >= 100 } else { i < 100 };
+            if !is_missing {
+                wire.data(ms, 0, 1 + i * 1448, 1448);
+            }
+            if is_end || !is_missing {
+                wire.ack(ms + 1.0, 1, 1 + (i + 1) * 1448);
+            }
+        }
+        let direction = wire.direction(0);
+        assert_eq!(direction.acknowledged_bytes, 200 * 1448, "{is_end}");
+        assert!((1.9..2.2).contains(&direction.duration_s), "{is_end}: {}", direction.duration_s);
+    }
+}

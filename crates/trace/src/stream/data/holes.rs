@@ -126,7 +126,8 @@ impl Data {
     ) {
         let lasted = out.now.since(since);
         if lasted < MIN_SILENCE.max(self.far.smoothed() * 4) {
-            out.report(side, *seen, bytes, Verdict::Unknown(UnknownReason::CaptureEnds));
+            let reason = if self.is_reset { UnknownReason::ConnectionReset } else { UnknownReason::CaptureEnds };
+            out.report(side, *seen, bytes, Verdict::Unknown(reason));
             return;
         }
         // At least this many: some packets may have been small.
@@ -159,6 +160,7 @@ impl Data {
 
     /// The connection was reset before: what passed later, or was outstanding, is not answered.
     pub(in crate::stream) fn on_refusal(&mut self) {
+        self.is_reset = true;
         self.stall_detector = StallDetector::default();
         self.downstream.give_up();
     }

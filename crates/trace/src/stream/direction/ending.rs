@@ -1,13 +1,14 @@
 //! The end of a direction: resets, and what is still open when the connection or the capture ends. Called by `Stream` at a RST and at
 //! the end of the capture.
 
-use reknit_units::Instant;
+use reknit_units::{Duration, Instant};
 
 use super::super::arrival::Arrival;
 use super::super::data::Data;
 use super::super::keep_alive::{KeepAlives, Unanswered};
 use super::super::known::SequenceState;
 use super::super::log::{Finding, FindingSink};
+use super::extent::Unseen;
 use super::{Begins, Direction, counted};
 use crate::{Incident, PathPart};
 
@@ -69,6 +70,7 @@ impl Direction {
         if let Some(closed) = self.window.open(out.now) {
             self.report_closed(&closed, out);
         }
+        self.report_unseen(out);
         self.finish_tail(out);
         if let Some(data) = &mut self.data {
             counted(data, out, |data, out| data.finish(&self.known, out));
@@ -87,6 +89,14 @@ impl Direction {
         data.on_tail(end, last.0, last.1, known, out);
     }
 
+    /// Only the acknowledgments were captured. Called by `finish`, before the data is settled.
+    fn report_unseen(&mut self, out: &mut FindingSink<'_>) {
+        let Some(Unseen { from, to, until, frame, .. }) = self.unseen().copied() else { return };
+        let (what, side, at) = (Incident::NotCaptured, PathPart::Connection, until);
+        let finding = Finding { what, side, frame, at, bytes: (from, to), count: 1, lasted: Duration::ZERO };
+        self.report(&finding, out);
+    }
+
     /// Another connection between the same ports begins in mid-air, with this sequence number: what was left of the first is
     /// decided. Its numbers follow those of the first.
     pub(in crate::stream) fn begin_again(
@@ -100,7 +110,7 @@ impl Direction {
         if let Some(data) = &mut self.data {
             data.begin_again();
         }
-        self.acknowledged_before = self.acknowledged();
+        (self.acknowledged_before, self.unseen) = (self.acknowledged(), None);
         let SequenceState { far, near, may_report, .. } = self.known;
         self.known = SequenceState { far, near, may_report, ..SequenceState::default() };
         (self.begins, self.first_seq, self.fin, self.last) = (Begins::NotYet, None, None, (0, Instant::ZERO));
