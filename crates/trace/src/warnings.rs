@@ -51,17 +51,7 @@ pub(crate) fn warnings(analyzer: &Analyzer, results: &Results) -> Vec<String> {
     if analyzer.streams.was_short {
         warnings.push("too many packets were in flight at once to remember all; some verdicts are missing".to_owned());
     }
-    if let Some((stream, bytes)) = unseen.iter().max_by_key(|(_, bytes)| *bytes) {
-        let others = match unseen.len() as u64 - 1 {
-            0 => String::new(),
-            1 => ", nor that of 1 other".to_owned(),
-            more => format!(", nor those of {} others", grouped(more)),
-        };
-        warnings.push(format!(
-            "the data direction of stream {stream} was not captured ({} bytes were acknowledged){others}; capture both directions",
-            grouped(*bytes)
-        ));
-    }
+    warnings.extend(without_data(unseen));
     if missed > 0 {
         let unread = reader.compressed();
         let why = if unread == 0 {
@@ -75,4 +65,18 @@ pub(crate) fn warnings(analyzer: &Analyzer, results: &Results) -> Vec<String> {
         warnings.push(format!("{} bytes were acknowledged, but never captured: {why}", grouped(missed)));
     }
     warnings
+}
+
+/// Transfers of which only the ACKs were captured, by stream, with the bytes that they acknowledge.
+fn without_data(unseen: &[(u32, u64)]) -> Option<String> {
+    let (stream, bytes) = unseen.iter().max_by_key(|(_, bytes)| *bytes)?;
+    let others = match unseen.len() as u64 - 1 {
+        0 => String::new(),
+        1 => ", nor that of 1 other".to_owned(),
+        more => format!(", nor those of {} others", grouped(more)),
+    };
+    Some(format!(
+        "the data direction of stream {stream} was not captured ({} bytes were acknowledged){others}; capture both directions",
+        grouped(*bytes)
+    ))
 }

@@ -153,14 +153,7 @@ fn happened_to_packets(worst: &DirectionReport) -> Option<String> {
     let are_most_unknown = unknown * 2 > verdicts.all();
     let has_others = verdicts.reordered + verdicts.duplicated > 0;
     let text = match (lost, spurious) {
-        _ if !shows_arrivals(worst) && worst.packets > 0 && worst.incidents.is_empty() => {
-            // If the round trip is known, packets of both ends were captured.
-            if worst.round_trip.is_some() {
-                format!("the capture ends before its {} could be acknowledged", how_many(worst.bytes, "byte"))
-            } else {
-                "no acknowledgment of its packets was captured, so whether they arrived is not known".to_owned()
-            }
-        }
+        _ if !shows_arrivals(worst) && worst.packets > 0 && worst.incidents.is_empty() => without_acks(worst),
         _ if verdicts.all() == 0 && worst.options.hidden_sacks > 0 => {
             "nothing was retransmitted; the SACK blocks that would show what was late are cut off".to_owned()
         }
@@ -209,6 +202,15 @@ fn happened_to_packets(worst: &DirectionReport) -> Option<String> {
         true => format!("{text}; {}", no_verdict(verdicts)),
         false => text,
     })
+}
+
+/// Nothing was acknowledged. If the round trip is known, packets of both ends were captured.
+fn without_acks(worst: &DirectionReport) -> String {
+    if worst.round_trip.is_some() {
+        format!("the capture ends before its {} could be acknowledged", how_many(worst.bytes, "byte"))
+    } else {
+        "no acknowledgment of its packets was captured, so whether they arrived is not known".to_owned()
+    }
 }
 
 /// How many retransmissions were spurious.
