@@ -384,8 +384,8 @@ fn output_files_are_checked_first_and_named_with_their_option() {
         for (file, says) in [("/nowhere/x", "No such file or directory"), (&*folder, "is a directory, not a file")] {
             let output = reknit(&[arguments, &[option, file]].concat());
             let text = String::from_utf8(output.stderr).unwrap();
-            assert_eq!(text, format!("error: {option} {file}: {says}\n"), "{arguments:?}");
-            assert_eq!(output.status.code(), Some(1), "{arguments:?}");
+            assert!(text.starts_with(&format!("error: {option} {file}: {says}")), "{arguments:?}: {text}");
+            assert_eq!(output.status.code(), Some(2), "{arguments:?}");
         }
     }
 }
@@ -469,9 +469,9 @@ fn a_capture_that_cannot_be_written_is_a_failure() {
     let arguments =
         ["compare", "--path", "rr-tcp", "--variants", "sack", "--duration", "1 s", "--pcap", "/nowhere/x.pcapng"];
     let output = reknit(&arguments);
-    assert_eq!(output.status.code(), Some(1));
+    assert_eq!(output.status.code(), Some(2));
     let text = String::from_utf8(output.stderr).unwrap();
-    assert_eq!(text.trim_end(), "error: --pcap /nowhere/x.pcapng: No such file or directory");
+    assert!(text.starts_with("error: --pcap /nowhere/x.pcapng: No such file or directory"), "{text}");
 }
 
 #[test]

@@ -51,16 +51,12 @@ pub(crate) struct Data {
     /// Packets and their bytes.
     packets: u64,
     bytes: u64,
-    /// The first byte that was captured.
-    lowest: u64,
     /// Bytes that were acknowledged, but never captured.
     missed: u64,
     /// How often data was acknowledged that had not been captured.
     gaps: u64,
     /// The largest packet that fits through the path, bytes, as ICMP messages say.
     path_mtu: Option<u32>,
-    /// The connection was reset.
-    is_reset: bool,
     /// When data was seen first and last.
     active: (Instant, Instant),
     clock: Clock,
@@ -98,11 +94,9 @@ impl Data {
             largest_settled: 0,
             packets: 0,
             bytes: 0,
-            lowest: u64::MAX,
             missed: 0,
             gaps: 0,
             path_mtu: None,
-            is_reset: false,
             active: (now, now),
             clock: Clock::default(),
             far,
@@ -146,11 +140,6 @@ impl Data {
     /// When data was seen first and last.
     pub(crate) fn active(&self) -> (Instant, Instant) {
         self.active
-    }
-
-    /// True if data was captured, but not the beginning at `start`.
-    pub(super) fn lacks_beginning(&self, start: u64) -> bool {
-        self.packets > 0 && self.lowest > start
     }
 
     /// Round trips between the capture point and the receiver.
@@ -208,7 +197,6 @@ impl Data {
             self.largest_settled = self.largest;
         }
         self.packets += 1;
-        self.lowest = self.lowest.min(start);
         self.bytes += u64::from(segment.len);
         self.largest = self.largest.max(segment.len);
         self.active.1 = arrival.now;

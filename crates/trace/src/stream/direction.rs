@@ -21,7 +21,6 @@ use super::window::{Closed, Window, WindowUpdate};
 use crate::packet::{Flags, Packet, Segment, TooBig};
 use crate::{Incident, Passed, PathPart};
 use ending::MAX_AHEAD;
-use extent::Unseen;
 
 /// A window that is closed for less than this holds nobody back.
 const MIN_CLOSED: Duration = Duration::from_millis(10);
@@ -42,12 +41,8 @@ pub(crate) struct Direction {
     known: SequenceState,
     /// The sequence number of the SYN, or of the byte before the first packet, as in Wireshark.
     first_seq: Option<u32>,
-    /// The offset of the first data.
+    /// The offset of the first data; of what the first ACK acknowledged, if no packet of this direction was captured.
     first_offset: u64,
-    /// When that packet passed that showed it.
-    began: Instant,
-    /// What was acknowledged before any packet of this direction was captured.
-    unseen: Option<Unseen>,
     /// Bytes that were acknowledged in an earlier connection between the same ports, of which the SYN of this one was not captured.
     acknowledged_before: u64,
     /// Whether the capture began in the middle of this connection.
@@ -61,7 +56,7 @@ pub(crate) struct Direction {
     keep_alives: KeepAlives,
     /// The end of the data, once a FIN was seen.
     fin: Option<u64>,
-    /// The last packet that showed what was sent.
+    /// The last packet that showed what was sent: an ACK, if no packet of this direction was captured.
     last: (u64, Instant),
     /// FINs that were sent again and not acknowledged.
     fins: KeepAlives,
@@ -106,12 +101,12 @@ impl Direction {
         if self.known.highest == 0 {
             if segment.len == 1 && self.begins == Begins::NotYet && !segment.flags.has(Flags::FIN) {
                 // Most likely a keep-alive with a byte from before the capture.
-                self.begin(end, arrival.now);
+                self.begin(end, arrival);
                 self.on_probe(arrival);
                 self.numbers.reach(end);
                 return true;
             }
-            self.begin(start, arrival.now);
+            self.begin(start, arrival);
         }
         if segment.len <= 1 && start + 1 == self.known.highest && self.is_probe(arrival) {
             self.on_probe(arrival);
@@ -154,8 +149,8 @@ impl Direction {
     }
 
     /// The first packet of this direction.
-    fn begin(&mut self, start: u64, now: Instant) {
-        self.began = now;
+    fn begin(&mut self, start: u64, arrival: &Arrival<'_>) {
+        self.last = (arrival.frame, arrival.now);
         (self.known.highest, self.first_offset, self.known.announced) = (start, start, start);
         self.known.acked = self.known.acked.max(start);
         self.known.unseen_below = if self.begins == Begins::Known { start } else { self.known.acked };
@@ -172,8 +167,10 @@ impl Direction {
         if self.begins != Begins::Known {
             self.on_first_data((start, end));
         }
-        let Direction { known, window, bound, first_offset, most_arrivals, .. } = self;
-        let new = || Box::new(Data::new(*first_offset, known, *bound, arrival.now, *most_arrivals));
+        let Direction { known, window, bound, first_offset, most_arrivals, last, .. } = self;
+        // What is missing at the beginning had its time, too.
+        let since = if start > *first_offset { last.1 } else { arrival.now };
+        let new = || Box::new(Data::new(*first_offset, known, *bound, since, *most_arrivals));
         let data = self.data.get_or_insert_with(new);
         if !is_beyond {
             window.on_sent(end, data.largest(), known.near.unwrap_or_default(), arrival.now);
@@ -227,7 +224,11 @@ impl Direction {
         // If no packet of this direction has been captured, offsets begin here.
         let ack = self.numbers.of(segment.ack);
         if self.known.highest == 0 {
-            Unseen::note(&mut self.unseen, ack, arrival);
+            if self.known.heard == 0 {
+                self.first_offset = ack;
+            } else if ack > self.known.acked {
+                self.last = (arrival.frame, arrival.now);
+            }
             (self.known.acked, self.known.heard) = (self.known.acked.max(ack), ack.max(self.known.heard));
             self.numbers.reach(ack);
             return;
@@ -376,7 +377,7 @@ impl Direction {
     /// The next packet is the first that counts.
     pub(super) fn resume(&mut self) {
         self.known.highest = 0;
-        (self.data, self.begins, self.unseen) = (None, Begins::NotYet, None);
+        (self.data, self.begins, self.last) = (None, Begins::NotYet, (0, Instant::ZERO));
     }
 
     /// Remembers fewer arrivals.

@@ -442,6 +442,11 @@ impl Downstream {
         self.is_unanswered = true;
     }
 
+    /// True after [`Downstream::give_up`].
+    pub(super) fn is_unanswered(&self) -> bool {
+        self.is_unanswered
+    }
+
     /// True if some ranges arrived so late that a retransmission may have delivered them.
     #[inline]
     pub(super) fn has_doubts(&self) -> bool {

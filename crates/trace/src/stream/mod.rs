@@ -90,6 +90,8 @@ pub(crate) struct Stream {
     /// It has been silent for a long time and has forgotten all it can.
     is_at_rest: bool,
     pub(crate) packets: u64,
+    /// When the first packet passed.
+    pub(crate) began: Instant,
     pub(crate) last: Instant,
 }
 
@@ -110,6 +112,7 @@ impl Stream {
             strays: None,
             is_at_rest: false,
             packets: 0,
+            began: now,
             last: now,
         }
     }

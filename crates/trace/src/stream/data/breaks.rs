@@ -10,7 +10,7 @@ impl Data {
     /// Another connection begins: called after `finish`, before its first packet.
     #[cold]
     pub(in crate::stream) fn begin_again(&mut self) {
-        (self.clock, self.is_reset) = (Clock::default(), false);
+        self.clock = Clock::default();
         self.stall_detector = StallDetector::default();
         self.downstream.begin_again();
     }

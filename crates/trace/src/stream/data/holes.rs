@@ -126,7 +126,11 @@ impl Data {
     ) {
         let lasted = out.now.since(since);
         if lasted < MIN_SILENCE.max(self.far.smoothed() * 4) {
-            let reason = if self.is_reset { UnknownReason::ConnectionReset } else { UnknownReason::CaptureEnds };
+            let reason = if self.downstream.is_unanswered() {
+                UnknownReason::ConnectionReset
+            } else {
+                UnknownReason::CaptureEnds
+            };
             out.report(side, *seen, bytes, Verdict::Unknown(reason));
             return;
         }
@@ -160,7 +164,6 @@ impl Data {
 
     /// The connection was reset before: what passed later, or was outstanding, is not answered.
     pub(in crate::stream) fn on_refusal(&mut self) {
-        self.is_reset = true;
         self.stall_detector = StallDetector::default();
         self.downstream.give_up();
     }

@@ -8,7 +8,6 @@ use super::super::data::Data;
 use super::super::keep_alive::{KeepAlives, Unanswered};
 use super::super::known::SequenceState;
 use super::super::log::{Finding, FindingSink};
-use super::extent::Unseen;
 use super::{Begins, Direction, counted};
 use crate::{Incident, PathPart};
 
@@ -91,9 +90,9 @@ impl Direction {
 
     /// Only the acknowledgments were captured. Called by `finish`, before the data is settled.
     fn report_unseen(&mut self, out: &mut FindingSink<'_>) {
-        let Some(Unseen { from, to, until, frame, .. }) = self.unseen().copied() else { return };
-        let (what, side, at) = (Incident::NotCaptured, PathPart::Connection, until);
-        let finding = Finding { what, side, frame, at, bytes: (from, to), count: 1, lasted: Duration::ZERO };
+        let Some(bytes) = self.unseen() else { return };
+        let (what, side, (frame, at)) = (Incident::NotCaptured, PathPart::Connection, self.last);
+        let finding = Finding { what, side, frame, at, bytes, count: 1, lasted: Duration::ZERO };
         self.report(&finding, out);
     }
 
@@ -110,7 +109,7 @@ impl Direction {
         if let Some(data) = &mut self.data {
             data.begin_again();
         }
-        (self.acknowledged_before, self.unseen) = (self.acknowledged(), None);
+        self.acknowledged_before = self.acknowledged();
         let SequenceState { far, near, may_report, .. } = self.known;
         self.known = SequenceState { far, near, may_report, ..SequenceState::default() };
         (self.begins, self.first_seq, self.fin, self.last) = (Begins::NotYet, None, None, (0, Instant::ZERO));

@@ -1,39 +1,17 @@
 //! How much of a direction was acknowledged, and in what time: also of data that was not captured.
 
 use reknit_units::Instant;
-use serde::{Deserialize, Serialize};
 
-use super::super::arrival::Arrival;
+use super::super::known::SequenceState;
 use super::Direction;
 
-/// What the acknowledgments show of a direction of which no packet was captured.
-#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
-pub(super) struct Unseen {
-    /// The first acknowledgment.
-    pub(super) from: u64,
-    pub(super) at: Instant,
-    /// The last that acknowledged something new.
-    pub(super) to: u64,
-    pub(super) until: Instant,
-    pub(super) frame: u64,
-}
-
-impl Unseen {
-    /// An acknowledgment, before any packet of its direction.
-    pub(super) fn note(unseen: &mut Option<Unseen>, ack: u64, arrival: &Arrival<'_>) {
-        let (now, frame) = (arrival.now, arrival.frame);
-        let unseen = unseen.get_or_insert(Unseen { from: ack, at: now, to: ack, until: now, frame });
-        if ack > unseen.to {
-            (unseen.to, unseen.until, unseen.frame) = (ack, now, frame);
-        }
-    }
-}
-
 impl Direction {
-    /// None if packets of the direction were captured, or no data was acknowledged.
-    pub(super) fn unseen(&self) -> Option<&Unseen> {
+    /// The data that was acknowledged; none if packets of the direction were captured.
+    pub(super) fn unseen(&self) -> Option<(u64, u64)> {
         // A FIN takes a number too.
-        self.unseen.as_ref().filter(|unseen| self.known.highest == 0 && unseen.to > unseen.from + 1)
+        let SequenceState { highest, acked, .. } = self.known;
+        (highest == 0 && self.last.1 > Instant::ZERO && acked > self.first_offset + 1)
+            .then_some((self.first_offset, acked))
     }
 
     /// The end of what was acknowledged beyond the captured data; none if nothing was.
@@ -44,19 +22,18 @@ impl Direction {
 
     /// Bytes that the other end has acknowledged, captured or not.
     pub(crate) fn acknowledged(&self) -> u64 {
-        let unseen = self.unseen().map_or(0, |unseen| unseen.to - unseen.from);
+        let unseen = self.unseen().map_or(0, |(from, to)| to - from);
         let end = self.unseen_tail().unwrap_or(self.known.acked.min(self.known.highest));
-        self.acknowledged_before + unseen + end.saturating_sub(self.first_offset)
+        self.acknowledged_before + unseen + if unseen > 0 { 0 } else { end.saturating_sub(self.first_offset) }
     }
 
-    /// When these bytes passed, first and last; none without data or incidents.
-    pub(crate) fn active(&self) -> Option<(Instant, Instant)> {
+    /// When these bytes passed, first and last; none without data or incidents. `began`: when the connection did.
+    pub(crate) fn active(&self, began: Instant) -> Option<(Instant, Instant)> {
         let data = self.data()?;
-        if let Some(unseen) = self.unseen() {
-            return Some((unseen.at, unseen.until));
+        if self.unseen().is_some() {
+            return Some((began, self.last.1));
         }
         let (first, last) = data.active();
-        let first = if data.lacks_beginning(self.first_offset) { self.began.min(first) } else { first };
         let last = self.unseen_tail().map_or(last, |_| last.max(self.known.acked_at));
         Some((first, last))
     }
