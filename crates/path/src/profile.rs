@@ -430,7 +430,10 @@ mod tests {
         }
         assert!(with("forward.loss.probability=0.5").is_ok());
         assert!(with("drop_notices=true").unwrap().drop_notices && !with("tcp.mss=500").unwrap().drop_notices);
-        assert_eq!(with("drop_notices=3").unwrap_err().to_string(), "good: drop_notices: must be true or false, not 3");
+        assert_eq!(
+            with("drop_notices=3").unwrap_err().to_string(),
+            "set = drop_notices=3: drop_notices: must be true or false, not 3"
+        );
         assert_eq!(with("tcp.mss=500").unwrap().tcp["mss"], Value::Integer(500));
         assert_eq!(
             with("forward.exit.rate=1").unwrap_err().to_string(),

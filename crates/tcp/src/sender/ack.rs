@@ -205,7 +205,7 @@ impl Sender {
 
     /// True if nothing was ever written here, and an ACK has come since the handshake.
     pub(crate) fn only_receives(&self) -> bool {
-        !self.queue.has_written() && self.peer.has_acked()
+        !self.queue.has_written() && self.state.has_acked()
     }
 
     /// Step 2, RFC 9293 §3.10.7.4: only the newest segment updates the window, and `peer` notes its numbers
@@ -310,7 +310,7 @@ impl Sender {
     }
 
     pub(super) fn count(&mut self, ack: &AckFacts<'_>) {
-        self.peer.note_ack();
+        self.state.note_ack();
         if let Some(last) = ack.newly.last().and_then(|id| self.board.get(*id)) {
             self.peer.note_acked(last);
         }

@@ -21,32 +21,16 @@ pub(super) struct Peer {
     last_report: Option<Box<SackReport>>,
     /// The longest segment that was acknowledged, as far as the last one of each ACK shows.
     largest_acked: Bytes,
-    /// An ACK has come since the handshake.
-    has_acked: bool,
 }
 
 impl Peer {
     pub(super) fn new() -> Peer {
-        Peer {
-            wl: (Offset::SYN, Offset::SYN),
-            echoed: Instant::ZERO,
-            last_report: None,
-            largest_acked: Bytes::ZERO,
-            has_acked: false,
-        }
+        Peer { wl: (Offset::SYN, Offset::SYN), echoed: Instant::ZERO, last_report: None, largest_acked: Bytes::ZERO }
     }
 
     /// The window of the segment that ended the handshake counts as the first update.
     pub(super) fn establish(&mut self, wl: (Offset, Offset)) {
         self.wl = wl;
-    }
-
-    pub(super) fn note_ack(&mut self) {
-        self.has_acked = true;
-    }
-
-    pub(super) fn has_acked(&self) -> bool {
-        self.has_acked
     }
 
     /// RFC 9293 §3.10.7.4: true if the segment is the newest so far, so that its window counts; its numbers are noted.

@@ -28,6 +28,8 @@ pub(crate) struct SendVariables {
     control: WindowControl,
     /// False if the estimator disables the retransmission timer (`RtoEstimator::has_timer`).
     has_rto_timer: bool,
+    /// An ACK has come since the handshake.
+    has_acked: bool,
 }
 
 impl Deref for SendVariables {
@@ -41,7 +43,7 @@ impl Deref for SendVariables {
 /// A connection is established (`mod.rs`), or its options change (`live.rs`).
 impl SendVariables {
     pub(super) fn new(config: &Config, control: WindowControl) -> SendVariables {
-        SendVariables { snd: SendState::new(config), control, has_rto_timer: true }
+        SendVariables { snd: SendState::new(config), control, has_rto_timer: true, has_acked: false }
     }
 
     pub(super) fn establish(&mut self, config: &Config, agreed: &Negotiated) {
@@ -58,6 +60,14 @@ impl SendVariables {
         snd.recover = Offset::SYN;
         snd.handshake_rtt = agreed.rtt;
         snd.cwnd = cap(config, agreed.smss, config.initial_window.of(agreed.smss));
+    }
+
+    pub(super) fn note_ack(&mut self) {
+        self.has_acked = true;
+    }
+
+    pub(super) fn has_acked(&self) -> bool {
+        self.has_acked
     }
 
     /// The SYN was lost: the initial window is one segment (RFC 5681 §3.1).
