@@ -42,7 +42,7 @@ def leung_ma_against_others(lab: Lab) -> Result:
         return {**fluttering(lab, delta_ms)(tau), **few}
 
     # Route changes play no part where few packets are late.
-    points: list[Point] = TAUS if lab.reading == "few-late" else [*TAUS, *slow]
+    points: list[Point] = [*TAUS] if lab.reading == "few-late" else [*TAUS, *slow]
 
     def sweep(curves: Curves) -> Result:
         return lab.sweep(scenario, points, curves, duration_s=WARM_UP_S + MEASURED_S, seeds=30, keep=points)

@@ -14,7 +14,6 @@ use self::ncr::Mode;
 use self::rr::variants as rr_tcp;
 use crate::algorithms::{LimitedTransmit, SpuriousResponse};
 use crate::base::limited_transmit;
-use crate::base::sack::{SackedAboveConfig, Start};
 use crate::composition::Composition;
 use crate::pages;
 use crate::undo::dsack_det;
@@ -218,7 +217,6 @@ const RN: Variant = Variant {
     page: &pages::THRESHOLD_RN,
     compose: || Composition {
         dup_thresh: rn::NotifiedConfig::default().into(),
-        loss_detector: SackedAboveConfig { start: Start::RepeatedAcks, ..SackedAboveConfig::default() }.into(),
         header_support: vec![rn::DropNoticesConfig::default().into()],
         ..Composition::default()
     },

@@ -8,7 +8,7 @@
 //! in its ACKs. The sender waits longer for segments that were only reordered.
 //!
 //! **State.** Receiver: the gaps, in pieces that are `dropped` or not; `ahead`: reported drops beyond the highest byte
-//! received. Sender: `reordered`, the report of the last duplicate ACK.
+//! received. Sender: `reordered`, the report of the last ACK.
 //!
 //! **Rules.** Routers: see `drop_notices` of paths. Receiver:
 //! - 1: a new gap is due to reordering.
@@ -17,7 +17,8 @@
 //! - 4: an ACK reports "reordered" if no part of the first gap was dropped.
 //!
 //! Sender: if the third duplicate ACK reports "reordered", `k` more with that report are required; a duplicate ACK
-//! without it causes a fast retransmit at once. When SND.UNA advances, the count starts again, for the next gap.
+//! without it causes a fast retransmit at once. An ACK that advances SND.UNA reports on the next
+//! gap.
 //!
 //! **Departures.** The survey gives no field sizes, no encoding of the gaps and no k. Limited transmit is that of RFC
 //! 3042: the survey gives none, and its Table 2 says that RN-TCP does not maintain ACK clocking. So a window of up to
@@ -77,10 +78,7 @@ struct Notified {
 
 impl DupThresh for Notified {
     fn on_ack(&mut self, cx: &Context<'_>, ack: &AckFacts<'_>) {
-        if ack.advances() {
-            self.reordered = false;
-        }
-        if ack.duplicate {
+        if ack.advances() || ack.duplicate {
             self.reordered = cx.snd.features.has(Features::DROPS) && ack.experiment.reordered == Some(true);
         }
     }
