@@ -300,7 +300,7 @@ impl DirectionReport {
     ) -> Option<DirectionReport> {
         let direction = stream.direction(end);
         let data = direction.data()?;
-        let (first, last) = direction.active(stream.began)?;
+        let (first, last) = direction.active()?;
         let duration_s = last.since(first).as_secs_f64();
         let acknowledged_bytes = direction.acknowledged();
         let per_second = |bytes: f64| if duration_s > 0.0 { bytes * 8e-6 / duration_s } else { 0.0 };

@@ -15,6 +15,8 @@ pub(super) struct Arrival<'a> {
     pub(super) scale: Option<u8>,
     /// How many ranges one direction may remember.
     pub(super) most_ranges: usize,
+    /// When the first SYN passed, if it was captured.
+    pub(super) opened: Option<Instant>,
 }
 
 impl Arrival<'_> {

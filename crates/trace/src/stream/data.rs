@@ -465,7 +465,7 @@ impl Data {
         self.upstream.decide(range, &self.clock, &mut self.pieces, out);
         let with = DecisionContext { known, loss: self.loss(), round_trip: &self.far };
         self.downstream.decide(range, &with, &mut self.pieces, out);
-        if range.again.is_empty() || !range.is_delivered() && self.downstream.has_given_up() {
+        if range.again.is_empty() || !range.is_delivered() && self.downstream.given_up().is_some() {
             // Nothing was sent again, or it was not answered, which has been reported.
         } else if range.start >= known.unseen_below {
             let keeps_order = self.downstream.keeps_order(known.may_report);

@@ -101,12 +101,12 @@ impl Direction {
         if self.known.highest == 0 {
             if segment.len == 1 && self.begins == Begins::NotYet && !segment.flags.has(Flags::FIN) {
                 // Most likely a keep-alive with a byte from before the capture.
-                self.begin(end, arrival);
+                self.begin(end);
                 self.on_probe(arrival);
                 self.numbers.reach(end);
                 return true;
             }
-            self.begin(start, arrival);
+            self.begin(start);
         }
         if segment.len <= 1 && start + 1 == self.known.highest && self.is_probe(arrival) {
             self.on_probe(arrival);
@@ -149,8 +149,8 @@ impl Direction {
     }
 
     /// The first packet of this direction.
-    fn begin(&mut self, start: u64, arrival: &Arrival<'_>) {
-        self.last = (arrival.frame, arrival.now);
+    fn begin(&mut self, start: u64) {
+        self.known.acked_at = Instant::ZERO;
         (self.known.highest, self.first_offset, self.known.announced) = (start, start, start);
         self.known.acked = self.known.acked.max(start);
         self.known.unseen_below = if self.begins == Begins::Known { start } else { self.known.acked };
@@ -164,12 +164,13 @@ impl Direction {
         if is_beyond {
             self.window.on_probe(self.known.near.unwrap_or_default(), arrival.now);
         }
+        // What is missing after the handshake had its time, too.
+        let is_after_hole = self.begins == Begins::Known && start > self.first_offset;
+        let since = arrival.opened.filter(|_| is_after_hole).unwrap_or(arrival.now);
         if self.begins != Begins::Known {
             self.on_first_data((start, end));
         }
-        let Direction { known, window, bound, first_offset, most_arrivals, last, .. } = self;
-        // What is missing at the beginning had its time, too.
-        let since = if start > *first_offset { last.1 } else { arrival.now };
+        let Direction { known, window, bound, first_offset, most_arrivals, .. } = self;
         let new = || Box::new(Data::new(*first_offset, known, *bound, since, *most_arrivals));
         let data = self.data.get_or_insert_with(new);
         if !is_beyond {
@@ -225,7 +226,7 @@ impl Direction {
         let ack = self.numbers.of(segment.ack);
         if self.known.highest == 0 {
             if self.known.heard == 0 {
-                self.first_offset = ack;
+                (self.first_offset, self.known.acked_at) = (ack, arrival.now);
             } else if ack > self.known.acked {
                 self.last = (arrival.frame, arrival.now);
             }

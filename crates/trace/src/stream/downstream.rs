@@ -61,8 +61,8 @@ pub(crate) struct Downstream {
     /// Packets that were lost.
     lost: u64,
     has_sack: bool,
-    /// Outstanding data was not answered, and this has been reported.
-    is_unanswered: bool,
+    /// Why outstanding data was not answered, which has been reported.
+    given_up: Option<UnknownReason>,
     /// Where the ranges begin that retransmissions have delivered lately.
     repaired: [u64; AWAITING],
     /// ACKs without news since the last progress: without SACK, each answers a packet that arrived behind a hole.
@@ -438,24 +438,19 @@ impl Downstream {
     }
 
     /// Outstanding data was not answered. Called at the end, before the last ranges are settled.
-    pub(super) fn give_up(&mut self) {
-        self.is_unanswered = true;
+    pub(super) fn give_up(&mut self, reason: UnknownReason) {
+        self.given_up = Some(reason);
     }
 
-    /// True after [`Downstream::give_up`].
-    pub(super) fn is_unanswered(&self) -> bool {
-        self.is_unanswered
+    /// Why outstanding data was not answered; none before [`Downstream::give_up`].
+    pub(super) fn given_up(&self) -> Option<UnknownReason> {
+        self.given_up
     }
 
     /// True if some ranges arrived so late that a retransmission may have delivered them.
     #[inline]
     pub(super) fn has_doubts(&self) -> bool {
         !self.doubtful.is_empty()
-    }
-
-    /// True if outstanding data was not answered.
-    pub(super) fn has_given_up(&self) -> bool {
-        self.is_unanswered
     }
 
     /// The connection or the capture has ended. Called by `Data::finish`, once all ranges are settled.
@@ -467,7 +462,7 @@ impl Downstream {
     /// Another connection begins: nothing that was reported belongs to it.
     pub(super) fn begin_again(&mut self) {
         (self.echo, self.sacked, self.blocks) = (None, 0, [(0, 0); 4]);
-        (self.repaired, self.hidden_at, self.is_unanswered) = ([0; AWAITING], None, false);
+        (self.repaired, self.hidden_at, self.given_up) = ([0; AWAITING], None, None);
     }
 
     /// Releases memory that is not needed while nothing passes.

@@ -66,6 +66,12 @@ pub(super) struct Failure {
 }
 
 impl Handshake {
+    /// When the first SYN passed, if it was captured.
+    #[inline]
+    pub(super) fn began(&self) -> Option<Instant> {
+        (self.began > Instant::ZERO).then_some(self.began)
+    }
+
     /// A packet from `end` passes.
     #[inline]
     pub(super) fn on_packet(&mut self, end: usize, segment: &Segment, frame: u64, now: Instant) -> HandshakeEvidence {

@@ -7,7 +7,8 @@ use serde::{Deserialize, Serialize};
 /// One direction's sequence numbers and the round trips from its handshake and timestamps.
 #[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 pub(super) struct SequenceState {
-    /// Everything before this is acknowledged, and since when.
+    /// Everything before this is acknowledged, and since when. If no packet of this direction was captured: when the first
+    /// acknowledgment passed.
     pub(super) acked: u64,
     pub(super) acked_at: Instant,
     /// The highest acknowledgment that passed; zero before the first.

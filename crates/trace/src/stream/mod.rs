@@ -90,8 +90,6 @@ pub(crate) struct Stream {
     /// It has been silent for a long time and has forgotten all it can.
     is_at_rest: bool,
     pub(crate) packets: u64,
-    /// When the first packet passed.
-    pub(crate) began: Instant,
     pub(crate) last: Instant,
 }
 
@@ -112,7 +110,6 @@ impl Stream {
             strays: None,
             is_at_rest: false,
             packets: 0,
-            began: now,
             last: now,
         }
     }
@@ -158,7 +155,8 @@ impl Stream {
         let is_control = flags.is_control();
         self.is_closing |= is_control && !flags.has(Flags::SYN);
         let scale = self.scales.map(|scales| scales[end]);
-        let arrival = Arrival { now, frame, packet, scale, most_ranges };
+        let opened = self.handshake.began();
+        let arrival = Arrival { now, frame, packet, scale, most_ranges, opened };
         if is_control && flags.has(Flags::RST) {
             self.directions[1 - end].on_reset_by_receiver();
         } else if flags.has(Flags::ACK) {

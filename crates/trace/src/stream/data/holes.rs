@@ -126,11 +126,7 @@ impl Data {
     ) {
         let lasted = out.now.since(since);
         if lasted < MIN_SILENCE.max(self.far.smoothed() * 4) {
-            let reason = if self.downstream.is_unanswered() {
-                UnknownReason::ConnectionReset
-            } else {
-                UnknownReason::CaptureEnds
-            };
+            let reason = self.downstream.given_up().unwrap_or(UnknownReason::CaptureEnds);
             out.report(side, *seen, bytes, Verdict::Unknown(reason));
             return;
         }
@@ -158,14 +154,14 @@ impl Data {
         let only_full = self.largest > self.largest_settled && self.largest >= full;
         let is_mtu = only_full && self.largest_settled > 0 && stall.retransmissions > 1;
         let what = if is_mtu { Incident::NoAnswerToFullSegments } else { Incident::NoAnswer };
-        self.downstream.give_up();
+        self.downstream.give_up(UnknownReason::CaptureEnds);
         Self::report_stall(what, stall, (known.acked, known.highest), out);
     }
 
     /// The connection was reset before: what passed later, or was outstanding, is not answered.
     pub(in crate::stream) fn on_refusal(&mut self) {
         self.stall_detector = StallDetector::default();
-        self.downstream.give_up();
+        self.downstream.give_up(UnknownReason::ConnectionReset);
     }
 
     /// Data that the sender must have sent, by its sequence numbers or ACKs, but that never passed. Called after `on_end`, before

@@ -27,11 +27,11 @@ impl Direction {
         self.acknowledged_before + unseen + if unseen > 0 { 0 } else { end.saturating_sub(self.first_offset) }
     }
 
-    /// When these bytes passed, first and last; none without data or incidents. `began`: when the connection did.
-    pub(crate) fn active(&self, began: Instant) -> Option<(Instant, Instant)> {
+    /// When these bytes passed, first and last; none without data or incidents.
+    pub(crate) fn active(&self) -> Option<(Instant, Instant)> {
         let data = self.data()?;
         if self.unseen().is_some() {
-            return Some((began, self.last.1));
+            return Some((self.known.acked_at, self.last.1));
         }
         let (first, last) = data.active();
         let last = self.unseen_tail().map_or(last, |_| last.max(self.known.acked_at));

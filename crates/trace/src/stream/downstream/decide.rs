@@ -60,7 +60,7 @@ impl Downstream {
         let bytes = (range.start, range.end);
         match range.delivery {
             Delivery::Open | Delivery::Missing
-                if range.is_retransmitted() && !self.is_unanswered && !range.last_sent().is_too_big() =>
+                if range.is_retransmitted() && self.given_up.is_none() && !range.last_sent().is_too_big() =>
             {
                 pieces.add(
                     PathPart::Downstream,
