@@ -16,8 +16,8 @@ pub(crate) fn check_distinct(files: &[PathBuf]) -> Result<(), Failure> {
     let mut known: BTreeMap<(u64, u64), &Path> = BTreeMap::new();
     for file in files {
         // What cannot be opened is refused when it is read.
-        let Ok(found) = std::fs::metadata(file) else { continue };
-        if let Some(first) = known.insert((found.dev(), found.ino()), file) {
+        let Some(identity) = identity(file) else { continue };
+        if let Some(first) = known.insert(identity, file) {
             let why = if first == file {
                 "is given twice".to_owned()
             } else {
@@ -27,6 +27,11 @@ pub(crate) fn check_distinct(files: &[PathBuf]) -> Result<(), Failure> {
         }
     }
     Ok(())
+}
+
+/// The device and the inode of a file, the same for all of its names; none if it cannot be opened.
+pub(crate) fn identity(file: &Path) -> Option<(u64, u64)> {
+    std::fs::metadata(file).ok().map(|found| (found.dev(), found.ino()))
 }
 
 /// A value, and how it was written.

@@ -13,7 +13,7 @@ use reknit_units::{Duration, grouped};
 use serde::Serialize;
 use serde_json::ser::{Formatter, PrettyFormatter};
 
-use crate::Failure;
+use crate::{Failure, input};
 
 /// Prints to standard output. It is no error if the reader closes it.
 pub(crate) fn print(text: &str) -> Result<(), Failure> {
@@ -26,7 +26,7 @@ pub(crate) fn print_unless_closed(text: &str) -> Result<bool, Failure> {
 }
 
 /// False if the reader has closed the output.
-fn unless_closed(written: io::Result<()>) -> Result<bool, Failure> {
+pub(crate) fn unless_closed(written: io::Result<()>) -> Result<bool, Failure> {
     match written {
         Ok(()) => Ok(true),
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(false),
@@ -58,8 +58,8 @@ pub(crate) fn check_writable(files: &[(&str, &Option<PathBuf>)], read: &[impl As
 
 /// True if both are the same file, which may not exist yet. A device or a pipe can be written by several.
 fn is_same(one: &Path, other: &Path) -> bool {
-    match (std::fs::canonicalize(one), std::fs::canonicalize(other)) {
-        (Ok(one), Ok(other)) => one == other && one.is_file(),
+    match (input::identity(one), input::identity(other)) {
+        (Some(first), Some(second)) => first == second && one.is_file(),
         _ => one == other,
     }
 }

@@ -19,13 +19,7 @@ pub(crate) fn refuse(error: &clap::Error, command: Option<&OsString>) -> u8 {
         if error.use_stderr() {
             return 2;
         }
-        return match printed {
-            Err(failed) if failed.kind() != std::io::ErrorKind::BrokenPipe => {
-                output::note(format_args!("error: standard output: {failed}"));
-                1
-            }
-            _ => 0, // a closed output is no error
-        };
+        return crate::finish(output::unless_closed(printed).map(|_| 0));
     }
     let mut message = in_words(error).unwrap_or_else(|| one_line(error));
     if error.kind() == ErrorKind::UnknownArgument && command.is_some_and(|command| command == "emulate") {

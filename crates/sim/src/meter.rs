@@ -221,7 +221,7 @@ impl Watched {
 
     /// A data segment has arrived.
     fn on_data_arrived(&mut self, carried: Transmission) {
-        // Whatever happened to the others, a later retransmission is spurious.
+        // Even if other copies were lost, a later retransmission is spurious.
         self.lost.remove(&carried.segment);
         if carried.number == 1
             && let Some(sent) = self.flight.remove(&carried.segment)

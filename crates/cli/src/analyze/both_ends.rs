@@ -6,14 +6,12 @@ use std::path::Path;
 use reknit_config::visible;
 use reknit_trace::{BothEnds, BothEndsOptions, FlowReport, Matched};
 
+use super::show::{MAX_ROWS, by_how_much};
 use super::{Args, open};
 use crate::capture::unreadable;
 use crate::output::{how_many, number, per_cent, whole};
 use crate::table::{self, Align, Column, Screen};
 use crate::{Failure, output};
-
-/// Rows of the table.
-const MAX_ROWS: usize = 20;
 
 /// Compares the captures, if there are two that have packets in common. False if they are to be analysed one by one.
 pub(super) fn run(args: &Args) -> Result<bool, Failure> {
@@ -130,16 +128,8 @@ fn path(flow: &FlowReport) -> String {
             number(delay.most_ms)
         )
     };
-    let reordering = &flow.reordering;
-    if let (Some(median), Some(p99)) = (reordering.extent_p50, reordering.extent_p99) {
-        let _ = write!(
-            text,
-            "; late packets by {} and {} ms (99 %: {}, {} ms)",
-            how_many(median, "place"),
-            number(reordering.late_p50_ms.unwrap_or(0.0)),
-            how_many(p99, "place"),
-            number(reordering.late_p99_ms.unwrap_or(0.0)),
-        );
+    if let Some(extent) = by_how_much(&flow.reordering) {
+        let _ = write!(text, "; late packets {extent}");
     }
     if let Some(mean) = flow.loss_runs.mean.filter(|_| flow.loss_runs.longest > 1) {
         let _ = write!(text, "; losses in runs of {} (at most {})", number(mean), whole(flow.loss_runs.longest));

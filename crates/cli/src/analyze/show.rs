@@ -235,18 +235,22 @@ pub(super) fn packets_were(n: u64) -> String {
 
 /// How many packets were reordered, and by how much. `is_hidden`: the capture does not show it if it shows none.
 pub(super) fn reordered(reordering: &ReorderingReport, is_hidden: bool) -> String {
-    match (reordering.extent_p50, reordering.extent_p99) {
-        (Some(median), Some(p99)) => format!(
-            "{} of packets were reordered, by {} and {} ms (99 %: {}, {} ms)",
-            small_share(reordering.ratio),
-            how_many(median, "place"),
-            number(reordering.late_p50_ms.unwrap_or(0.0)),
-            how_many(p99, "place"),
-            number(reordering.late_p99_ms.unwrap_or(0.0)),
-        ),
-        _ if is_hidden => "whether packets were reordered is not known".to_owned(),
-        _ => "no packet was reordered".to_owned(),
+    match by_how_much(reordering) {
+        Some(extent) => format!("{} of packets were reordered, {extent}", small_share(reordering.ratio)),
+        None if is_hidden => "whether packets were reordered is not known".to_owned(),
+        None => "no packet was reordered".to_owned(),
     }
+}
+
+/// By how much late packets were late; none if no packet was.
+pub(super) fn by_how_much(reordering: &ReorderingReport) -> Option<String> {
+    Some(format!(
+        "by {} and {} ms (99 %: {}, {} ms)",
+        how_many(reordering.extent_p50?, "place"),
+        number(reordering.late_p50_ms.unwrap_or(0.0)),
+        how_many(reordering.extent_p99?, "place"),
+        number(reordering.late_p99_ms.unwrap_or(0.0)),
+    ))
 }
 
 /// Bytes in a time, as a rate if that is long enough for one.

@@ -145,7 +145,7 @@ impl SendVariables {
         }
     }
 
-    /// Sets cwnd, from one segment up to the limits, whoever controls it.
+    /// Sets cwnd, to at least one segment and at most the limit, whether or not a model of the path controls it.
     pub(super) fn set_cwnd_of_model(&mut self, config: &Config, cwnd: Bytes) {
         self.snd.cwnd = self.cap(config, cwnd.max(self.snd.smss));
     }

@@ -17,11 +17,11 @@
 //! - 3: dupthresh is at most 90 % of cwnd, but always at least 3.
 //! - 4: each expiry of the retransmission timer resets dupthresh to 3.
 //!
-//! **Departures.** K = 1 and rule 3 are those of RR-TCP; the survey gives neither. For AVG, N follows the survey ("duplicate
-//! ACKs required to disambiguate reordering from loss"). The definition in RR-TCP, "duplicate ACKs that caused a false fast
+//! **Departures.** RR-TCP gives K = 1 and rule 3; the survey gives neither. For AVG, N follows the survey ("duplicate ACKs
+//! required to disambiguate reordering from loss"). The definition in RR-TCP, "duplicate ACKs that caused a false fast
 //! retransmit", would be dupthresh itself, and averaging it would have no effect. For EWMA the survey has "the length of
 //! perceived reordering events", RR-TCP "duplicate ACKs received at the sender": here it is the same N. AVG and EWMA start at
-//! 3, and round up. No source gives the gain of EWMA; 1/4 is that of RTTVAR. The limit of 90 % is
+//! 3, and round up. The gain of EWMA, 1/4, is that of RTTVAR, because no source gives one. The limit of 90 % is
 //! applied when the threshold is used, so a small window does not erase what was learned. N counts segments, so that
 //! lost ACKs do not reduce it.
 //!

@@ -9,8 +9,7 @@
 //! start leads back to it. The first and the second duplicate ACK each release a segment, and then every second one
 //! does. dupthresh stays 3.
 //!
-//! **Departures.** None known; detection and response are those given by RR-TCP (§3), limited transmit is that of the survey
-//! (§5.2.2).
+//! **Departures.** None known. Detection and response follow RR-TCP (§3), limited transmit follows the survey (§5.2.2).
 //!
 //! **Use.** The base of `ba-inc`, `ba-avg`, `ba-ewma` and `ba-timedel`: it shows the effect of DSACK alone.
 //!
