@@ -185,6 +185,34 @@ fn the_two_captures_may_be_wrapped_differently() {
 }
 
 /// Combines segments that follow each other and have the same timestamps, as the receiver's host does.
+/// The packets, cut to this many bytes.
+fn cut(records: Vec<Record>, len: usize) -> Vec<Record> {
+    let cut = |(at, mut packet): Record| {
+        packet.captured.truncate(len);
+        (at, packet)
+    };
+    records.into_iter().map(cut).collect()
+}
+
+#[test]
+fn one_of_the_captures_may_be_cut_shorter() {
+    let captured = transfer("reordered-and-lossy", true);
+    let all = [SENDER, RECEIVER].map(|tap| records(&captured.files[tap]));
+    // Behind the timestamps, within them, and before the options.
+    for len in [20 + 20 + 16, 20 + 20 + 6, 20 + 20] {
+        for (of_a, of_b) in [(len, 2000), (2000, len)] {
+            let [a, b] = [cut(all[0].clone(), of_a), cut(all[1].clone(), of_b)].map(|records| file(101, &records));
+            check(&compare([&a, &b], &same_clock()), &captured);
+        }
+    }
+    let [a, b] = udp_captures(true);
+    let whole = compare([&a, &b], &BothEndsOptions::default());
+    for len in [20 + 8 + 31, 20 + 8 + 16] {
+        let short = file(101, &cut(records(&b), len));
+        assert_eq!(compare([&a, &short], &BothEndsOptions::default()).flows, whole.flows, "{len}");
+    }
+}
+
 fn combined(records: Vec<Record>) -> Vec<Record> {
     let mut combined: Vec<Record> = Vec::new();
     let number = |packet: &Bytes, at: usize| u32::from_be_bytes(packet.captured[at..at + 4].try_into().unwrap());

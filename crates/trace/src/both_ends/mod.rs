@@ -56,10 +56,10 @@ impl Matched {
         let second = Captured::read(second, &options.filter).map_err(|error| (1, error))?;
         let mut captures = [first, second];
         passage::split(&mut captures);
-        let [a, b] = &captures;
-        let pairs = pairs::unambiguous(&a.passages, &b.passages);
+        let pairs = pairs::unambiguous(&captures);
         let common = pairs.of_a.iter().filter(|pair| pair.is_some()).count();
-        let smaller = a.passages.len().min(b.passages.len());
+        let [a, b] = captures.each_ref().map(|captured| captured.passages.len());
+        let smaller = a.min(b);
         let is_enough = common >= MIN_PACKETS && common as f64 >= smaller as f64 * MIN_SHARE;
         if common == 0 || !(is_enough || options.forced) {
             return Ok(None);

@@ -26,7 +26,9 @@ impl Pairs {
 }
 
 /// Matches packets that are unique, or that their identification makes unique.
-pub(super) fn unambiguous(a: &[Passage], b: &[Passage]) -> Pairs {
+pub(super) fn unambiguous(captures: &[Captured; 2]) -> Pairs {
+    let [a, b] = captures.each_ref().map(|captured| &captured.passages[..]);
+    let cut = captures[0].cut.max(captures[1].cut);
     let mut pairs = Pairs {
         of_a: vec![None; a.len()],
         of_b: vec![None; b.len()],
@@ -34,7 +36,7 @@ pub(super) fn unambiguous(a: &[Passage], b: &[Passage]) -> Pairs {
         open: Vec::new(),
     };
     let all = |passages: &[Passage], side: u8| -> Vec<(u64, u8, u32)> {
-        passages.iter().zip(0..).map(|(passage, number)| (passage.print, side, number)).collect()
+        passages.iter().zip(0..).map(|(passage, number)| (passage.prints[cut], side, number)).collect()
     };
     let mut all = [all(a, 0), all(b, 1)].concat();
     all.sort_unstable();

@@ -12,8 +12,13 @@ use crate::{Damage, Error, Filter, Frames};
 const LATEST: u64 = 1 << 62;
 /// Packets of one capture that are compared.
 const MAX_PACKETS: usize = 6_000_000;
-/// Bytes of a payload that are compared: captures may have been cut off behind them.
-const COMPARED: usize = 32;
+/// How many SACK blocks and timestamps of a segment, and bytes of another packet's payload, are compared: by how short the
+/// packets of the captures were cut.
+const COMPARED: [Compared; 3] = [
+    Compared { blocks: true, timestamps: true, payload: 32 },
+    Compared { blocks: false, timestamps: true, payload: 16 },
+    Compared { blocks: false, timestamps: false, payload: 0 },
+];
 /// The most flows of a capture.
 const MAX_FLOWS: usize = 1 << 20;
 /// Segments shorter than this do not show the size of full ones.
@@ -26,8 +31,8 @@ pub(super) const MAX_ON_WIRE: u32 = 9_216;
 pub(super) struct Passage {
     /// Nanoseconds since 1970.
     pub(super) at: u64,
-    /// What does not change on the way, as a number.
-    pub(super) print: u64,
+    /// What does not change on the way, as a number: for each of [`COMPARED`].
+    pub(super) prints: [u64; COMPARED.len()],
     /// The flow: its place in [`Captured::flows`].
     pub(super) flow: u32,
     /// Bytes of the IP packet.
@@ -37,6 +42,27 @@ pub(super) struct Passage {
     /// The identification of IPv4, or zero.
     pub(super) id: u16,
     pub(super) ttl: u8,
+}
+
+/// Which fields are compared.
+#[derive(Clone, Copy, Debug)]
+struct Compared {
+    blocks: bool,
+    timestamps: bool,
+    payload: usize,
+}
+
+impl Compared {
+    /// True if what was captured of this packet has all of these fields.
+    fn has_all(self, datagram: &Datagram<'_>) -> bool {
+        match &datagram.segment {
+            Some(segment) if segment.is_cut => {
+                !self.timestamps || segment.timestamps.is_some() && (!self.blocks || segment.hidden_sack == 0)
+            }
+            Some(_) => true,
+            None => datagram.payload.len() >= datagram.len.min(self.payload),
+        }
+    }
 }
 
 /// The ends of a flow in one direction, and its protocol.
@@ -73,6 +99,8 @@ pub(super) struct Captured {
     pub(super) flows: Vec<CapturedFlow>,
     numbers: hashbrown::HashMap<Ends, u32, FixedState>,
     pub(super) packets: u64,
+    /// How short its packets were cut: the first of [`COMPARED`] for which all packets have the fields.
+    pub(super) cut: usize,
     pub(super) damage: Option<Damage>,
     /// Packets beyond the limit, and without a time.
     pub(super) left_out: u64,
@@ -124,9 +152,13 @@ impl Captured {
                 self.segments.push((self.passages.len() as u32, *segment));
             }
         }
+        while !COMPARED[self.cut].has_all(datagram) {
+            self.cut += 1;
+        }
+        let prints_of_bytes = || COMPARED.map(|compared| print_of_bytes(datagram, compared));
         self.passages.push(Passage {
             at,
-            print: datagram.segment.as_ref().map_or_else(|| print_of_bytes(datagram), |segment| print(segment, 0, len)),
+            prints: datagram.segment.as_ref().map_or_else(prints_of_bytes, |segment| prints(segment, 0, len)),
             flow,
             size: datagram.size as u32,
             len,
@@ -211,7 +243,7 @@ impl Captured {
                 let len = full.min(passage.len - from);
                 let id = if passage.id == 0 { 0 } else { passage.id.wrapping_add(i) };
                 let size = passage.size - passage.len + len;
-                whole.push(Passage { print: print(&segment, from, len), size, len, id, ..passage });
+                whole.push(Passage { prints: prints(&segment, from, len), size, len, id, ..passage });
             }
         }
         self.passages = whole;
@@ -224,18 +256,22 @@ fn hasher() -> impl Hasher {
 
 /// The fields that do not change on the way, of `len` bytes of a segment's data from its byte `from` on, or of a segment without
 /// data. With TSO, some flags are set only in the last segment.
-fn print(segment: &Segment, from: u32, len: u32) -> u64 {
+fn prints(segment: &Segment, from: u32, len: u32) -> [u64; COMPARED.len()] {
+    COMPARED.map(|compared| print(segment, from, len, compared))
+}
+
+fn print(segment: &Segment, from: u32, len: u32, compared: Compared) -> u64 {
     let mut hasher = hasher();
     hasher.write_u8(6);
     hasher.write_u32(segment.seq.wrapping_add(from));
     hasher.write_u32(len);
-    let (value, echo) = segment.timestamps.unwrap_or_default();
+    let (value, echo) = segment.timestamps.filter(|_| compared.timestamps).unwrap_or_default();
     hasher.write_u64(u64::from(value) << 32 | u64::from(echo));
     if len == 0 {
         hasher.write_u32(segment.ack);
         hasher.write_u8(segment.flags.0);
         hasher.write_u16(segment.window);
-        for (left, right) in segment.blocks() {
+        for (left, right) in segment.blocks().iter().filter(|_| compared.blocks) {
             hasher.write_u64(u64::from(*left) << 32 | u64::from(*right));
         }
     }
@@ -243,10 +279,10 @@ fn print(segment: &Segment, from: u32, len: u32) -> u64 {
 }
 
 /// The same of another packet: its length, and the beginning of what IP or UDP carries.
-fn print_of_bytes(datagram: &Datagram<'_>) -> u64 {
+fn print_of_bytes(datagram: &Datagram<'_>, compared: Compared) -> u64 {
     let mut hasher = hasher();
     hasher.write_u8(datagram.protocol);
     hasher.write_usize(datagram.len);
-    hasher.write(&datagram.payload[..datagram.payload.len().min(COMPARED)]);
+    hasher.write(&datagram.payload[..datagram.payload.len().min(compared.payload)]);
     hasher.finish()
 }
