@@ -26,7 +26,7 @@ fn only_direction(file: &str) -> Value {
 #[test]
 fn the_counts_are_those_of_the_simulation() {
     // Reordering without loss, loss without reordering.
-    for (path, variant) in [("two-paths-50ms", "sack"), ("lossy", "sack")] {
+    for (path, variant, shortest_ms) in [("two-paths-50ms", "sack", 100.0), ("lossy", "sack", 20.0)] {
         let (log, run) = simulated(path, variant);
         let direction = only_direction(log.name());
         let lost = run["lost_packets"].as_u64().unwrap();
@@ -37,6 +37,8 @@ fn the_counts_are_those_of_the_simulation() {
         assert_eq!(direction["window"]["false_reductions"], run["false_window_cuts"], "{path}");
         let goodput = [&direction["goodput_mbit_s"], &run["goodput_mbit_s"]].map(|rate| rate.as_f64().unwrap());
         assert!((goodput[0] / goodput[1] - 1.0).abs() < 0.05, "{path}: {goodput:?}");
+        let least_ms = direction["round_trip"]["least_ms"].as_f64().unwrap();
+        assert!((shortest_ms..shortest_ms + 2.0).contains(&least_ms), "{path}: {least_ms}");
         let text = stdout(&["analyze", log.name()]);
         let [is_late, is_lost] =
             ["packets were late, not lost: ", "% of packets were lost, mostly one by one: look for"]
