@@ -87,12 +87,20 @@ impl ScenarioOptions {
         Ok(profile)
     }
 
+    /// The TCP options on this path.
+    ///
+    /// # Errors
+    /// Names the argument or the key, and what is allowed.
+    pub fn tcp(&self, profile: &Profile) -> Result<reknit_tcp::Config, InputError> {
+        tcp_options(profile, &self.set)
+    }
+
     pub(crate) fn look_up(&self) -> Result<Setup, Error> {
         let profile = self.profile()?;
         let plan = self.plan();
         takes_time(&profile)?;
         takes_time(&profile.in_order())?;
-        let tcp = tcp_options(&profile, &self.set)?;
+        let tcp = self.tcp(&profile)?;
         let from_files = named_variant::load(&self.variant_files)?;
         let files = from_files.len();
         let customs = named_variant::read(self.variant_tables.iter().chain(&plan.own_variants), from_files)?;

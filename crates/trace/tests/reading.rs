@@ -137,6 +137,7 @@ fn what_is_no_capture_is_refused() {
         message(b"GIF89a............................")
             .contains("not a capture (begins with 47 49 46 38); supported are pcap and pcapng, plain or compressed")
     );
+    assert!(message(&pcap(false, false)[..5]).starts_with("is cut off after 5 bytes, within the header"));
     assert!(message(&gzip(b"hello")).contains("supported are"));
     assert!(message(&[0x28, 0xb5, 0x2f, 0xfd, 0xff, 0xff]).contains("zstd"));
 }

@@ -178,6 +178,11 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
 
 /// Files that are written are about one capture, and pages and annotated captures need to read it twice.
 fn check(args: &Args) -> Result<(), Failure> {
+    if let (Some(from), Some(to)) = (&args.from, &args.to)
+        && is_before(to.value, from.value)
+    {
+        return Err(Failure::Usage(format!("--to {}: must not be before --from {}", to.text, from.text)));
+    }
     let written = [("--path", &args.path), ("--html", &args.html), ("--annotate", &args.annotate)];
     output::check_writable(&written, &args.files)?;
     for (name, _) in written.iter().filter(|(_, file)| file.is_some()) {
@@ -193,6 +198,14 @@ fn check(args: &Args) -> Result<(), Failure> {
         }
     }
     Ok(())
+}
+
+/// True if both are of the same kind, and the first is earlier.
+fn is_before(one: Time, other: Time) -> bool {
+    match (one, other) {
+        (Time::Since(one), Time::Since(other)) | (Time::At(one), Time::At(other)) => one < other,
+        _ => false,
+    }
 }
 
 fn options(args: &Args) -> Options {

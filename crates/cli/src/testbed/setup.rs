@@ -4,7 +4,7 @@
 use reknit_compare::{KeyError, ScenarioOptions, VariantSetting, named_variant};
 use reknit_host::testbed::Payload;
 use reknit_path::Profile;
-use reknit_sim::{Plan, Workload, tcp_config};
+use reknit_sim::{Plan, Workload};
 use reknit_units::Duration;
 use reknit_variants::Custom;
 
@@ -40,7 +40,7 @@ impl TransferSetup {
         let variant_file_names: Vec<String> = customs.iter().map(|custom| custom.name.clone()).collect();
         customs = named_variant::read(plan.own_variants.iter(), customs)?;
         Ok(TransferSetup {
-            tcp: tcp_config(&profile)?,
+            tcp: options.tcp(&profile)?,
             payload: payload(args)?.or(scenario).unwrap_or(Payload::Endless),
             duration: args.duration.or(plan.duration).unwrap_or(Duration::from_secs(20)),
             senders: senders(args, plan, variant_file_names),

@@ -96,6 +96,8 @@ impl<'r> Frames<'r> {
             let start = &buffer.bytes()[..buffer.bytes().len().min(4)];
             return Err(Error::Format(if start.is_empty() {
                 format!("is empty; supported are {SUPPORTED}")
+            } else if pcap::is_magic(start) {
+                format!("is cut off after {} bytes, within the header of the file", buffer.bytes().len())
             } else {
                 let start: Vec<String> = start.iter().map(|byte| format!("{byte:02x}")).collect();
                 format!("not a capture (begins with {}); supported are {SUPPORTED}", start.join(" "))

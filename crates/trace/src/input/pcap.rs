@@ -22,6 +22,13 @@ pub(super) struct Pcap {
     link: u16,
 }
 
+/// True if a file of this format begins with these four bytes.
+pub(super) fn is_magic(start: &[u8]) -> bool {
+    let number = |bytes: &[u8; 4]| [u32::from_le_bytes(*bytes), u32::from_be_bytes(*bytes)];
+    let is_known = |number: u32| [MICROSECONDS, NANOSECONDS, MODIFIED].contains(&number);
+    start.first_chunk().is_some_and(|bytes| number(bytes).into_iter().any(is_known))
+}
+
 impl Pcap {
     /// Reads the file's header; none if it is another format.
     pub(super) fn begin<R: Read>(buffer: &mut Buffer<R>) -> io::Result<Option<Pcap>> {
