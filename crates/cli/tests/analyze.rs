@@ -309,3 +309,36 @@ fn without_sack_blocks_nothing_is_said_about_the_order() {
     let text = stdout(&["analyze", short.name()]);
     assert!(text.contains("whether packets were reordered is not known") && !text.contains("in order"), "{text}");
 }
+
+/// The packets of a pcapng file that this host sent.
+fn sent_by(file: &[u8], host: u8) -> Vec<u8> {
+    let number = |at: usize| u32::from_le_bytes(file[at..at + 4].try_into().unwrap());
+    let (mut some, mut at) = (Vec::new(), 0);
+    while at < file.len() {
+        let block = &file[at..at + number(at + 4) as usize];
+        // An enhanced packet block begins with 28 bytes; the source of an IPv4 packet ends at its byte 15.
+        if number(at) != 6 || block[28 + 15] == host {
+            some.extend(block);
+        }
+        at += block.len();
+    }
+    some
+}
+
+#[test]
+fn what_one_half_of_a_connection_does_not_show_is_not_known() {
+    let capture = Temporary::capture("lossy", "sack", "sender", "4 s");
+    let file = std::fs::read(&capture.0).unwrap();
+    let half = Temporary::new("half.pcapng");
+    let text = |host: u8| {
+        std::fs::write(&half.0, sent_by(&file, host)).unwrap();
+        stdout(&["analyze", half.name()]).split_whitespace().collect::<Vec<_>>().join(" ")
+    };
+    let of_data = text(1);
+    assert!(of_data.contains("so whether they arrived is not known"), "{of_data}");
+    assert!(of_data.contains("how many were lost is not known"), "{of_data}");
+    assert!(!of_data.contains("no packet was reordered"), "{of_data}");
+    let of_acks = text(2);
+    assert!(of_acks.contains("bytes acknowledged, but not in the capture"), "{of_acks}");
+    assert!(of_acks.contains("so what was lost or late is not known"), "{of_acks}");
+}

@@ -323,7 +323,10 @@ fn an_unknown_tcp_option() {
 #[test]
 fn a_tcp_option_that_cannot_work() {
     for command in ["compare", "testbed"] {
-        assert_says(&[command, "--path", "clean", "--set", "tcp.mss=9"], &["--set tcp.mss=9: must be from 64 to 65495"]);
+        assert_says(
+            &[command, "--path", "clean", "--set", "tcp.mss=9"],
+            &["--set tcp.mss=9: must be from 64 to 65495"],
+        );
     }
 }
 
