@@ -35,7 +35,7 @@ pub(crate) struct ShieldArgs {
 enum Mode {
     /// Hold early packets of a TCP flow whose sender retransmits late ones, as long as that makes it faster
     Resequence,
-    /// Hold packets of any protocol that come by the faster branch of the path, for the difference of the delays
+    /// Hold packets of any protocol that take the faster branch of the path, for the difference of the delays
     Equalise,
 }
 

@@ -44,7 +44,7 @@ pub(crate) struct Args {
     /// Print the time series as comma-separated values
     #[arg(long)]
     csv: bool,
-    /// Also write what both ends saw as qlog, for `reknit analyze` and the viewers of QUIC such as qvis: packets, losses,
+    /// Also write what both ends saw as qlog, for `reknit analyze` and QUIC viewers such as qvis: packets, losses,
     /// acknowledgments, windows
     #[arg(long, value_name = "FILE")]
     qlog: Option<PathBuf>,

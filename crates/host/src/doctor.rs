@@ -143,16 +143,16 @@ fn queues() -> Check {
     check("NFQUEUE", has_queues && missing.is_none(), false, note)
 }
 
-/// Interfaces that drop packets whose way back is by another interface, as on a machine with two uplinks.
+/// Interfaces that drop packets whose return route uses another interface, as on a machine with two uplinks.
 fn reverse_paths() -> Check {
     let value = |name: &str| setting(&format!("net.ipv4.conf.{name}.rp_filter")).and_then(|value| value.parse().ok());
     let all: u8 = value("all").unwrap_or(0);
     let mut strict: Vec<String> = interfaces().filter(|name| value(name).unwrap_or(0).max(all) == 1).collect();
     strict.sort();
     let note = match strict.as_slice() {
-        [] => "no interface drops packets whose way back is by another one".to_owned(),
+        [] => "no interface drops packets whose return route uses another one".to_owned(),
         [first, ..] => format!(
-            "strict on {}: drops packets whose way back is by another interface; where connections use several, as with \
+            "strict on {}: drops packets whose return route uses another interface; where connections use several, as with \
              `reknit shield --mode equalise`: sysctl -w net.ipv4.conf.{first}.rp_filter=2",
             strict.join(", ")
         ),

@@ -23,7 +23,7 @@ use crate::input::{self, Given};
 use crate::table::Screen;
 use crate::{Failure, output};
 
-/// Find lost, late, duplicated and spuriously retransmitted packets in captures and in logs of QUIC
+/// Find lost, late, duplicated and spuriously retransmitted packets in captures and QUIC logs
 ///
 /// Reads pcap, pcapng and qlog, plain or compressed with gzip or zstd. The first lines say what happened to the connection that
 /// suffers most, what it cost, what to do, and how certain that is. A table of all connections follows, the worst first.

@@ -15,7 +15,7 @@ use crate::{Failure, input, output};
 ///
 /// Runs on a gateway or on the server itself. Takes TCP connections to the given addresses: the client is answered when the
 /// server has accepted, so refused connections stay refused. The server sees the client's address. If the proxy ends, even by
-/// `kill -9`, new connections go the ordinary way. SIGTERM lets open connections end first; SIGHUP reads the file again.
+/// `kill -9`, new connections bypass it. SIGTERM lets open connections end first; SIGHUP makes it read the file again.
 /// docs/guide/deploy.md shows whole setups.
 #[derive(clap::Args, Debug)]
 #[command(
@@ -47,7 +47,7 @@ pub(crate) struct Args {
     /// Read settings and listeners from this file (docs/guide/deploy.md); options take precedence
     #[arg(long, value_name = "FILE.toml")]
     config: Option<PathBuf>,
-    /// What happens to connections after a crash of the proxy: they go the ordinary way, or are unreachable [default: open]
+    /// What happens after a crash of the proxy: connections bypass it (`open`), or servers are unreachable (`closed`) [default: open]
     #[arg(long, value_enum, value_name = "HOW")]
     fail: Option<Failing>,
     /// Leave new connections of a listener to the kernel beyond this many [default: 10000]

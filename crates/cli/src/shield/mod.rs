@@ -13,9 +13,9 @@ use crate::{Failure, input, output};
 /// Restore the order of TCP packets on a gateway in front of the receiver, without changing either TCP (needs root)
 ///
 /// Runs on a gateway or on the receiver itself, for the packets that arrive on the given interfaces. `observe` only watches, and
-/// shows whose senders suffer. `resequence` holds early packets of such flows, as long as that makes them faster. `equalise` holds
-/// packets of any protocol that arrive on the faster of several interfaces, for the difference of the delays. Both use queues of
-/// the kernel (NFQUEUE) and rules of iptables. If the process ends, even by `kill -9`, packets pass as without it.
+/// shows which flows suffer. `resequence` holds early packets of such flows, as long as that makes them faster. `equalise` holds
+/// packets of any protocol that arrive on the faster of several interfaces, for the difference of the delays. Both use kernel
+/// queues (NFQUEUE) and iptables rules. If the process ends, even by `kill -9`, packets pass as if there were no shield.
 /// docs/guide/deploy.md shows when it helps and what it costs.
 #[derive(clap::Args, Debug)]
 #[command(
@@ -35,8 +35,8 @@ pub(crate) struct Args {
     /// What happens to packets
     #[arg(long, value_enum, value_name = "MODE", default_value = "observe")]
     mode: What,
-    /// With `equalise`: hold packets of the first interface for this long; otherwise it is learned from TCP flows that arrive on
-    /// several interfaces which one is faster, and by how much
+    /// With `equalise`: hold packets of the first interface for this long [default: which interface is faster, and by how much, is
+    /// learned from TCP flows that arrive on several interfaces]
     #[arg(long, value_name = "TIME", value_parser = input::duration, allow_hyphen_values = true)]
     difference: Option<Duration>,
     /// Hold a packet for at most this long [default: 300 ms]
@@ -72,7 +72,7 @@ enum Command {
 
 #[derive(clap::ValueEnum, Clone, Copy, Debug)]
 enum What {
-    /// Nothing: show whose senders suffer
+    /// Nothing: show which flows suffer
     Observe,
     /// Hold early packets of flows whose senders suffer, as long as that makes them faster
     Resequence,

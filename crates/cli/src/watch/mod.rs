@@ -26,8 +26,7 @@ const POLLS_PER_TICK: u32 = 20;
 /// Find lost, late, duplicated and spuriously retransmitted packets in live traffic (an interface needs root)
 ///
 /// Every second, shows a table of the connections whose packets are lost, late or retransmitted spuriously, the worst
-/// first. If the output is not a terminal, prints a line for each connection to which
-/// something happened instead. Ctrl-C ends it.
+/// first. If the output is not a terminal, it prints a line for each connection to which something happened. Ctrl-C ends it.
 /// Listening on an interface needs root or the capability `CAP_NET_RAW`. docs/guide/watch.md explains the columns.
 #[derive(clap::Args, Debug)]
 #[command(after_help = "Examples:
