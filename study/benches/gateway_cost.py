@@ -115,10 +115,14 @@ def delay(args: argparse.Namespace, rate: str) -> tuple[float, float]:
     """Return the median and the 99th percentile of the delays of a flow that is paced."""
     watch = inside(GATEWAY, sys.executable, __file__, "delays", str(args.seconds / 2 - 1))
     command = inside(CLIENT, "iperf3", "-c", ADDRESS, "-p", "80", "-C", "cubic")
-    with process([*command, "--fq-rate", rate, "-t", str(args.seconds // 2)]):
+    # The server takes one client at a time, so this one ends by itself.
+    command += ["--fq-rate", rate, "-t", str(args.seconds // 2)]
+    with subprocess.Popen(command, stdout=subprocess.DEVNULL) as client:
         time.sleep(0.5)
         done = subprocess.run(watch, check=True, stdout=subprocess.PIPE)
-        time.sleep(1)
+    if client.returncode != 0:
+        raise RuntimeError("iperf3 has failed")
+    time.sleep(0.5)
     cuts = statistics.quantiles(json.loads(done.stdout), n=100)
     return cuts[49], cuts[98]
 
