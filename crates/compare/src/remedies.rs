@@ -85,8 +85,7 @@ fn transits(direction: &DirectionReport, capture: &Path, options: &Options) -> R
     let refuse = |error: &dyn std::fmt::Display| format!("{}: {error}", capture.display());
     let file: File = reknit_config::open(capture).map_err(|error| refuse(&error))?;
     let mut frames = Frames::new(file).map_err(|error| refuse(&error))?;
-    let only = Some((direction.stream, direction.end));
-    let mut analyzer = Analyzer::new(Options { transits: true, transits_of: only, ..*options });
+    let mut analyzer = Analyzer::again(Options { transits: true, ..*options }, direction);
     while let Some(frame) = frames.next_frame() {
         analyzer.on_frame(&frame, &mut |_| {});
         if analyzer.transits().of(direction).len() >= MAX_PACKETS {

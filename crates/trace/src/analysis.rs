@@ -13,6 +13,7 @@ use crate::measured;
 use crate::packet::LeftOut;
 use crate::spread::{Lateness, LogHistogram};
 use crate::stream::{Data, Direction, Offer, Strays, Stream};
+use crate::streams::Course;
 use crate::tally::VerdictCounts;
 use crate::warnings::warnings;
 use crate::{
@@ -114,6 +115,9 @@ pub struct DirectionReport {
     pub replayed: Option<Replayed>,
     /// What to do, the most important first.
     pub advice: Vec<Advice>,
+    /// Where the connection is in the capture, if it may be analysed again; none if it cannot be analysed alone.
+    #[serde(skip)]
+    pub(crate) course: Option<Course>,
 }
 
 /// Round trips between the two ends.
@@ -235,8 +239,9 @@ pub(crate) struct Results {
 }
 
 impl Results {
-    /// Reports a connection that has ended, if it counts.
-    pub(crate) fn add(&mut self, stream: &mut Stream, options: &Options) {
+    /// Reports a connection that has ended, if it counts. `first`: its first packet, if it can be analysed
+    /// alone.
+    pub(crate) fn add(&mut self, stream: &mut Stream, first: Option<u64>, options: &Options) {
         if !options.filter.has_ends(&stream.ends) {
             return;
         }
@@ -250,6 +255,9 @@ impl Results {
             let place = options.at.map_or_else(|| stream.place(end), |place| (place, Confidence::Given));
             if let Some(mut report) = DirectionReport::of(stream, end, place).map(Box::new) {
                 report.conclude(stream.direction(end));
+                report.course = first
+                    .filter(|_| report.may_be_faster())
+                    .map(|first| Course { first, rests: stream.rests().clone() });
                 if stream.direction(end).data().is_some_and(|data| data.missed() == 0) {
                     self.unseen.extend(report.is_unseen().then_some((report.stream, report.acknowledged_bytes)));
                 }
@@ -344,6 +352,7 @@ impl DirectionReport {
             options: OptionsReport::of(direction, data, stream.direction(1 - end).syn()),
             replayed: None,
             advice: Vec::new(),
+            course: None,
         };
         if place.sees(PathPart::AtCapturePoint) {
             report.verdicts.lost_in_host =

@@ -10,7 +10,7 @@ use crate::packet::Reader;
 use crate::stream::Log;
 use crate::streams::Streams;
 use crate::transit::Transits;
-use crate::{Analysis, CapturePoint, Damage, Error, Event, Frame, Frames, Mark, PathPart, Verdict};
+use crate::{Analysis, CapturePoint, Damage, DirectionReport, Error, Event, Frame, Frames, Mark, PathPart, Verdict};
 
 /// The options of an analysis.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -19,8 +19,6 @@ pub struct Options {
     pub at: Option<CapturePoint>,
     /// Whether to keep when each packet was sent and when it arrived.
     pub transits: bool,
-    /// Keep them only for this stream and the data that this end sent; none: for all.
-    pub transits_of: Option<(u32, u8)>,
     /// Whether to keep what passed, for pictures ([`Analyzer::marks`]).
     pub marks: bool,
     /// Which packets count. Connections keep the numbers that they have in the whole capture.
@@ -34,6 +32,8 @@ pub struct Analyzer {
     pub(crate) streams: Streams,
     log: Log,
     transits: Transits,
+    /// Transits are kept only for this stream and the data that this end sent; none: for all.
+    transits_of: Option<(u32, u8)>,
     pub(crate) reader: Reader,
     /// The times that count; none: all.
     times: Option<Times>,
@@ -56,6 +56,14 @@ impl Analyzer {
         let log =
             Log { transits: options.transits.then(Vec::new), marks: options.marks.then(Vec::new), ..Log::default() };
         Analyzer { options, log, times: options.filter.times(), ..Analyzer::default() }
+    }
+
+    /// Another analysis of the capture that an analysis with the same options has reported `direction` of. Its connection is
+    /// analysed as before, with all that depends on the others; of these, as few as possible are. Transits are kept only for `direction`.
+    pub fn again(options: Options, direction: &DirectionReport) -> Analyzer {
+        let streams = direction.course.clone().map(|course| Streams::with(direction.stream, course));
+        let transits_of = Some((direction.stream, direction.end));
+        Analyzer { streams: streams.unwrap_or_default(), transits_of, ..Analyzer::new(options) }
     }
 
     /// Reads a whole capture: pcap or pcapng, plain or with gzip or zstd. `observer` sees every verdict, also those on
@@ -158,7 +166,7 @@ impl Analyzer {
             observer(&event);
         }
         for transit in self.log.transits.iter_mut().flat_map(|transits| transits.drain(..)) {
-            if self.options.transits_of.is_some_and(|wanted| wanted != (transit.stream, transit.end)) {
+            if self.transits_of.is_some_and(|wanted| wanted != (transit.stream, transit.end)) {
                 continue;
             }
             let stream = self.streams.get_mut(transit.stream);
@@ -188,11 +196,13 @@ impl Analyzer {
     pub fn finish_with_transits(mut self, observer: &mut dyn FnMut(&Event)) -> (Analysis, Transits) {
         let mut results = Results::default();
         let end = Instant::from_nanos(self.span.map_or(0, |(_, last)| last));
+        let are_independent = self.streams.are_independent(&self.log);
         // Each connection is freed once it is reported: there may be many.
-        for number in 0..self.streams.len() {
+        for number in self.streams.all_numbers() {
             self.streams.get_mut(number).finish(end, &mut self.log);
             self.pass_on(observer);
-            results.add(&mut self.streams.take(number), &self.options);
+            let first = are_independent.then(|| self.streams.first(number));
+            results.add(&mut self.streams.take(number), first, &self.options);
         }
         let transits = std::mem::take(&mut self.transits);
         (Analysis::of(&self, results), transits)

@@ -1,7 +1,10 @@
 //! All connections of a capture, numbered as Wireshark numbers them.
 
+mod again;
+
 use std::collections::VecDeque;
 use std::hash::{BuildHasher, Hasher};
+use std::ops::Range;
 
 use foldhash::fast::RandomState;
 use hashbrown::HashTable;
@@ -9,7 +12,9 @@ use hashbrown::hash_table::Entry;
 use reknit_units::{Duration, Instant};
 
 use crate::packet::{Endpoint, Flags, Packet, TooBig};
-use crate::stream::{Log, Stream};
+use crate::stream::{Log, Rests, Stream};
+pub(crate) use again::Course;
+use again::One;
 
 /// The most connections that are analysed.
 pub const MAX_STREAMS: usize = 1 << 18;
@@ -35,6 +40,8 @@ type Key = [u64; 5];
 #[derive(Debug)]
 struct Slot {
     key: Key,
+    /// Its first packet, as `Streams::passed` counts them.
+    first: u64,
     kept: Kept,
 }
 
@@ -53,7 +60,13 @@ pub(crate) struct Streams {
     numbers: HashTable<u32>,
     hasher: RandomState,
     all: Vec<Slot>,
+    /// The number of the first of them.
+    lowest: u32,
     recent: Recent,
+    /// The only connection that is analysed; none: all are.
+    one: Option<One>,
+    /// TCP packets so far, counted or not.
+    passed: u64,
     /// Connections that are not packed, in no order.
     open: Vec<u32>,
     /// The index in `open` of the connection that was visited last.
@@ -91,6 +104,10 @@ impl Default for Recent {
 
 impl Streams {
     pub(crate) fn on_packet(&mut self, packet: &Packet, frame: u64, now: Instant, log: &mut Log) {
+        self.passed += 1;
+        if self.one.is_some() {
+            return self.on_packet_again(packet, frame, now, log);
+        }
         let is_syn = packet.segment.flags.has(Flags::SYN);
         let known = self.find(&key(packet)).filter(|number| !(is_syn && self.get_mut(*number).is_replaced_by(packet)));
         let Some(number) = known.or_else(|| self.add(packet, now)) else {
@@ -110,7 +127,9 @@ impl Streams {
     /// A router says that a packet was too big.
     #[cold]
     pub(crate) fn on_too_big(&mut self, too_big: &TooBig, frame: u64, now: Instant, log: &mut Log) {
-        if let Some(number) = self.find(&key(&too_big.packet)) {
+        let key = key(&too_big.packet);
+        let number = if self.one.is_some() { self.find_one(&key) } else { self.find(&key) };
+        if let Some(number) = number {
             self.get_mut(number).on_too_big(too_big, frame, now, log);
         }
     }
@@ -118,12 +137,9 @@ impl Streams {
     /// A packet that does not count: its connection gets its number, and its handshake is remembered.
     #[cold]
     pub(crate) fn pass_by(&mut self, packet: &Packet, frame: u64, now: Instant, log: &mut Log) {
+        self.passed += 1;
         let is_syn = packet.segment.flags.has(Flags::SYN);
-        let key = key(packet);
-        let is_same = |number: &u32| self.all.get(*number as usize).is_some_and(|slot| slot.key == key);
-        let known = self.numbers.find(hash(&self.hasher, &key), is_same).copied();
-        let known = known.filter(|number| !(is_syn && self.get_mut(*number).is_replaced_by(packet)));
-        let Some(number) = known.or_else(|| self.add(packet, now)) else { return };
+        let Some(number) = self.number_of(packet, now) else { return };
         let stream = self.get_mut(number);
         if is_syn {
             stream.on_packet(packet, frame, now, FEW_RANGES, log);
@@ -134,9 +150,22 @@ impl Streams {
 
     /// Packets count from now on: the connections so far start over, except for their handshakes.
     pub(crate) fn resume(&mut self) {
-        for number in 0..self.len() {
+        for number in self.all_numbers() {
             self.get_mut(number).resume();
         }
+    }
+
+    /// The connection of a packet that does not count; none if it is beyond the limit or not analysed.
+    fn number_of(&mut self, packet: &Packet, now: Instant) -> Option<u32> {
+        if self.one.is_some() {
+            return self.one_of(packet, now);
+        }
+        let is_syn = packet.segment.flags.has(Flags::SYN);
+        let key = key(packet);
+        let is_same = |number: &u32| self.all.get(*number as usize).is_some_and(|slot| slot.key == key);
+        let known = self.numbers.find(hash(&self.hasher, &key), is_same).copied();
+        let known = known.filter(|number| !(is_syn && self.get_mut(*number).is_replaced_by(packet)));
+        known.or_else(|| self.add(packet, now))
     }
 
     /// The newest connection between these ends.
@@ -156,10 +185,11 @@ impl Streams {
     /// A connection, unpacked.
     #[inline]
     pub(crate) fn get_mut(&mut self, number: u32) -> &mut Stream {
-        if matches!(self.all[number as usize].kept, Kept::Packed(_)) {
+        let place = (number - self.lowest) as usize;
+        if matches!(self.all[place].kept, Kept::Packed(_)) {
             self.open(number);
         }
-        match &mut self.all[number as usize].kept {
+        match &mut self.all[place].kept {
             Kept::Open(stream) => stream,
             Kept::Packed(_) => unreachable!("it has been unpacked"),
         }
@@ -186,7 +216,7 @@ impl Streams {
         let Some(number) = self.open.get(self.visited).copied() else { return };
         let slot = &mut self.all[number as usize];
         let Kept::Open(stream) = &mut slot.kept else { return };
-        stream.rest(now, log);
+        stream.rest(self.passed, now, log);
         let is_idle = stream.has_nothing_to_do(now) || self.open.len() > MANY && now.since(stream.last) > PAUSE;
         // New events are about to be counted, which needs the connection.
         if is_idle && log.events.is_empty() {
@@ -202,9 +232,30 @@ impl Streams {
         self.all.len() as u32
     }
 
+    /// The numbers of the connections that are analysed.
+    pub(crate) fn all_numbers(&self) -> Range<u32> {
+        self.lowest..self.lowest + self.len()
+    }
+
+    /// True if each connection would be the same if it was analysed alone: no limit for all together was reached.
+    pub(crate) fn are_independent(&self, log: &Log) -> bool {
+        self.left_out == 0 && !self.was_short && Rests::are_complete(log.rests)
+    }
+
+    /// A connection begins with this packet.
+    fn push(&mut self, number: u32, packet: &Packet, now: Instant) {
+        let kept = Kept::Open(Box::new(Stream::new(number, packet, now)));
+        self.all.push(Slot { key: key(packet), first: self.passed, kept });
+    }
+
+    /// The first packet of a connection: how many TCP packets had passed with it.
+    pub(crate) fn first(&self, number: u32) -> u64 {
+        self.all[(number - self.lowest) as usize].first
+    }
+
     /// Removes a connection, at the end.
     pub(crate) fn take(&mut self, number: u32) -> Box<Stream> {
-        let slot = &mut self.all[number as usize];
+        let slot = &mut self.all[(number - self.lowest) as usize];
         match std::mem::replace(&mut slot.kept, Kept::Packed(Box::default())) {
             Kept::Open(stream) => stream,
             Kept::Packed(bytes) => Box::new(unpack(&bytes)),
@@ -218,7 +269,7 @@ impl Streams {
         }
         let number = self.all.len() as u32;
         let key = key(packet);
-        self.all.push(Slot { key, kept: Kept::Open(Box::new(Stream::new(number, packet, now))) });
+        self.push(number, packet, now);
         self.open.push(number);
         let hash_of = |number: &u32| hash(&self.hasher, &self.all[*number as usize].key);
         let is_same = |number: &u32| self.all[*number as usize].key == key;

@@ -21,6 +21,8 @@ pub(crate) struct Log {
     pub(crate) remembered: usize,
     /// Packets that all directions together have sampled.
     pub(crate) sampled: usize,
+    /// Rests of all connections together.
+    pub(crate) rests: usize,
 }
 
 impl Log {

@@ -5,7 +5,7 @@
 //!
 //! | module | job |
 //! |---|---|
-//! | `numbers`, `sighting`, `arrival`, `window`, `keep_alive`, `stall`, `rounds`, `disorder`, `copies`, `place`, `handshake`, `known` | one thing each |
+//! | `numbers`, `sighting`, `arrival`, `window`, `keep_alive`, `stall`, `rounds`, `disorder`, `copies`, `place`, `handshake`, `known`, `rests` | one thing each |
 //! | `ranges` | which bytes passed, in which packets |
 //! | `round_trip`, `clock`, `cause` | times, marks in headers, and what made the sender retransmit |
 //! | `sample` | some packets, by which the rate of the bottleneck is estimated |
@@ -31,6 +31,7 @@ mod numbers;
 mod pieces;
 mod place;
 mod ranges;
+mod rests;
 mod round_trip;
 mod rounds;
 mod sample;
@@ -54,6 +55,8 @@ use handshake::{Failure, Handshake, HandshakeEvidence};
 pub(crate) use log::Log;
 use log::{Finding, FindingSink};
 pub use place::{CapturePoint, Confidence};
+pub(crate) use rests::Rests;
+use rests::Silence;
 use round_trip::Echoes;
 pub(crate) use rounds::Reductions;
 pub(crate) use strays::Strays;
@@ -87,8 +90,8 @@ pub(crate) struct Stream {
     held: Vec<Event>,
     /// None as long as there are none.
     strays: Option<Box<Strays>>,
-    /// It has been silent for a long time and has forgotten all it can.
-    is_at_rest: bool,
+    silence: Silence,
+    rests: Rests,
     pub(crate) packets: u64,
     pub(crate) last: Instant,
 }
@@ -108,7 +111,8 @@ impl Stream {
             is_reset: false,
             held: Vec::new(),
             strays: None,
-            is_at_rest: false,
+            silence: Silence::None,
+            rests: Rests::default(),
             packets: 0,
             last: now,
         }
@@ -140,7 +144,7 @@ impl Stream {
         }
         self.last = now;
         self.packets += 1;
-        self.is_at_rest = false;
+        self.silence = Silence::None;
         let copy = self.copies[end].look(packet, self.ttl[end], now);
         if copy == Seen::LeftOut {
             return;
@@ -319,19 +323,29 @@ impl Stream {
         place::infer(near, far, [self.ttl[end], self.ttl[1 - end]])
     }
 
-    /// If no packet has passed for a while, forgets old data. Called when `Streams` visits the connection.
-    pub(crate) fn rest(&mut self, now: Instant, log: &mut Log) {
-        if self.is_at_rest || now.since(self.last) < SILENCE {
+    /// If no packet has passed for a while, forgets old data. Called when `Streams` visits the connection, after this packet of the
+    /// capture.
+    pub(crate) fn rest(&mut self, packet: u64, now: Instant, log: &mut Log) {
+        if self.silence == Silence::Long || now.since(self.last) < SILENCE {
             return;
         }
+        let (remembered, is_first) = (self.memory(), self.silence == Silence::None);
         // Older data is remembered for longer, so it may take another visit.
-        self.is_at_rest = now.since(self.last) > LONG_SILENCE;
+        self.silence = if now.since(self.last) > LONG_SILENCE { Silence::Long } else { Silence::Short };
         self.echoes = Default::default();
         self.copies.iter_mut().for_each(Copies::rest);
         for end in 0..2 {
             let mut out = FindingSink { stream: self.number, end: end as u8, now, log };
             self.directions[end].rest(now, &mut out);
         }
+        if is_first || self.memory() < remembered {
+            self.rests.add(packet, &mut log.rests);
+        }
+    }
+
+    /// When it has rested.
+    pub(crate) fn rests(&self) -> &Rests {
+        &self.rests
     }
 
     /// True if it has been silent and nothing is left to forget.
