@@ -3,7 +3,7 @@
 #[expect(dead_code, reason = "for captures that were changed")]
 mod truth;
 
-use reknit_trace::{Analysis, Analyzer, CapturePoint, Options};
+use reknit_trace::{Analysis, Analyzer, CapturePoint, Filter, Options, Time};
 use truth::log::{MIDDLE, RECEIVER, SENDER};
 use truth::world::{Captured, Transfer, run};
 use truth::{Confusion, Label, PLACES, Told, judge};
@@ -31,10 +31,48 @@ fn check(path: &str, variant: &str, seconds: u64) -> [Confusion; 2] {
     [SENDER, RECEIVER].map(|tap| judge_at(&captured, tap))
 }
 
-fn analyze(file: &[u8]) -> Analysis {
-    let mut analyzer = Analyzer::new(Options::default());
+fn analyze_with(options: Options, file: &[u8]) -> Analysis {
+    let mut analyzer = Analyzer::new(options);
     analyzer.read(file, &mut |_| {}).unwrap();
     analyzer.finish(&mut |_| {})
+}
+
+fn analyze(file: &[u8]) -> Analysis {
+    analyze_with(Options::default(), file)
+}
+
+/// The packets of a pcap file from `from` on, nanoseconds after the first.
+fn rest(file: &[u8], from: u64) -> Vec<u8> {
+    let (mut rest, mut at, mut first) = (file[..24].to_vec(), 24, None);
+    while at < file.len() {
+        let number = |i: usize| u64::from(u32::from_le_bytes(file[at + i..at + i + 4].try_into().unwrap()));
+        let time = number(0) * 1_000_000_000 + number(4) * 1_000;
+        let record = &file[at..at + 16 + number(8) as usize];
+        if time >= *first.get_or_insert(time) + from {
+            rest.extend(record);
+        }
+        at += record.len();
+    }
+    rest
+}
+
+#[test]
+fn a_part_has_the_verdicts_of_a_capture_that_begins_there() {
+    let captured = run(&transfer(&["two-paths-50ms"], "linux", 8));
+    for tap in [SENDER, RECEIVER] {
+        for from in [1_500_000_000, 3_000_000_000, 5_000_000_000] {
+            let (file, filter) = (&captured.files[tap], Filter { from: Some(Time::Since(from)), ..Filter::default() });
+            let at = Some(PLACES[tap]);
+            let part = analyze_with(Options { at, filter, ..Options::default() }, file);
+            let begun = analyze_with(Options { at, ..Options::default() }, &rest(file, from));
+            let [part, begun] = [part, begun].map(|analysis| analysis.directions[0].clone());
+            assert_eq!(part.verdicts, begun.verdicts, "{:?} {from}", PLACES[tap]);
+            assert!(part.verdicts.reordered > 50, "{:?} {from}: {:?}", PLACES[tap], part.verdicts);
+            // The handshake may have been faster than what follows.
+            let least = part.round_trip.as_ref().map(|round_trip| round_trip.least_ms);
+            assert!(least.is_none_or(|least| (98.0..400.0).contains(&least)), "{:?} {from}: {least:?}", PLACES[tap]);
+        }
+    }
 }
 
 #[test]

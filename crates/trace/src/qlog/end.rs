@@ -79,7 +79,7 @@ impl End {
                 let (known_packets, known_round_trips) = self.thresholds;
                 self.thresholds = (known_packets.or(packets), known_round_trips.or(round_trips));
             }
-            Event::Recovery => self.outbound.windows.on_recovery(at),
+            Event::State { is_recovery } => self.outbound.windows.on_state(is_recovery, at),
             Event::ProbeTimeout => self.expired += 1,
             Event::Other => {}
         }

@@ -89,7 +89,10 @@ pub(super) enum Event {
     },
     /// The packet threshold and the time threshold of the sender.
     Thresholds(Option<u64>, Option<f64>),
-    Recovery,
+    /// The state of congestion control.
+    State {
+        is_recovery: bool,
+    },
     ProbeTimeout,
     Other,
 }
@@ -119,7 +122,9 @@ fn meaning(name: &str, raw: &Raw) -> Result<Event, String> {
         "parameters_set" | "recovery_parameters_set" if !data.reordering_threshold.is_none() => {
             Event::Thresholds(data.reordering_threshold.whole().ok().flatten(), data.time_threshold.real())
         }
-        "congestion_state_updated" | "congestion_state_update" if data.new_state.is("recovery") => Event::Recovery,
+        "congestion_state_updated" | "congestion_state_update" if !data.new_state.is_none() => {
+            Event::State { is_recovery: data.new_state.is("recovery") }
+        }
         "loss_timer_updated" if data.event_type.is("expired") && !data.timer_type.is("ack") => Event::ProbeTimeout,
         _ => Event::Other,
     })

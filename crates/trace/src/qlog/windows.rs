@@ -17,45 +17,56 @@ pub(super) struct Reduction {
     pub(super) regained: Option<Instant>,
 }
 
+/// Decreases that follow each other: some senders reduce the window step by step during a round trip (PRR, RFC 6937).
+#[derive(Clone, Copy, Debug)]
+struct Fall {
+    since: Instant,
+    before: u64,
+    /// It is a reduction, the last one.
+    is_counted: bool,
+}
+
 #[derive(Debug, Default)]
 pub(super) struct Windows {
     current: Option<u64>,
     pub(super) reductions: Vec<Reduction>,
     /// Those after which the window has not been as large as before, and how large that was; the smallest last.
     open: Vec<(usize, u64)>,
-    /// It has not grown since the last reduction.
-    is_falling: bool,
+    /// None if it has grown since it last fell.
+    fall: Option<Fall>,
     /// Since when a reduction is open.
     small_since: Instant,
     pub(super) small: Duration,
-    /// When the states say that recovery began.
+    /// When the states say that recovery began, and whether they say that it goes on.
     recoveries: Vec<Instant>,
+    is_recovering: bool,
 }
 
 impl Windows {
-    /// `together`: decreases in this time are one reduction, unless it grew in between.
+    /// `together`: decreases in this time are one reduction, unless it grew in between; so are all in one period of recovery.
     pub(super) fn on_window(&mut self, window: u64, at: Instant, together: Duration) {
         let before = self.current.replace(window).unwrap_or(window);
         if window > before {
-            self.is_falling = false;
+            self.fall = self.fall.filter(|fall| self.is_recovering && window < fall.before);
             self.regain(window, at);
         }
         if window >= before {
             return;
         }
-        if let Some(last) = self.reductions.last_mut()
-            && self.is_falling
-            && at.since(last.at) <= together
-        {
+        let known = self.fall.filter(|fall| self.is_recovering || at.since(fall.since) <= together);
+        let mut fall = known.unwrap_or(Fall { since: at, before, is_counted: false });
+        if fall.is_counted {
+            let last = self.reductions.last_mut().expect("it is counted");
             last.window = last.window.map(|(first, _)| (first, window));
-        } else if ((before - window) as f64) >= LEAST * before as f64 && self.reductions.len() < MAX {
+        } else if ((fall.before - window) as f64) >= LEAST * fall.before as f64 && self.reductions.len() < MAX {
             if self.open.is_empty() {
-                self.small_since = at;
+                self.small_since = fall.since;
             }
-            self.open.push((self.reductions.len(), before));
-            self.reductions.push(Reduction { at, window: Some((before, window)), regained: None });
-            self.is_falling = true;
+            self.open.push((self.reductions.len(), fall.before));
+            self.reductions.push(Reduction { at: fall.since, window: Some((fall.before, window)), regained: None });
+            fall.is_counted = true;
         }
+        self.fall = Some(fall);
     }
 
     fn regain(&mut self, window: u64, at: Instant) {
@@ -67,9 +78,14 @@ impl Windows {
         }
     }
 
-    pub(super) fn on_recovery(&mut self, at: Instant) {
-        if self.recoveries.len() < MAX {
-            self.recoveries.push(at);
+    /// A new state of congestion control.
+    pub(super) fn on_state(&mut self, is_recovery: bool, at: Instant) {
+        self.is_recovering = is_recovery;
+        if is_recovery {
+            self.fall = self.fall.filter(|fall| fall.since == at); // logged just before its reason
+            if self.recoveries.len() < MAX {
+                self.recoveries.push(at);
+            }
         }
     }
 
@@ -88,6 +104,19 @@ impl Windows {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_window_that_falls_step_by_step_is_reduced() {
+        let mut windows = Windows::default();
+        let at = |ms| Instant::ZERO + Duration::from_millis(ms);
+        for ms in 0..=20 {
+            windows.on_window(100 - 2 * ms, at(ms), Duration::from_millis(50));
+        }
+        // Much later, a small step is none.
+        windows.on_window(58, at(200), Duration::from_millis(50));
+        let seen: Vec<_> = windows.reductions.iter().map(|r| (r.at, r.window.unwrap())).collect();
+        assert_eq!(seen, [(at(1), (100, 60))]);
+    }
 
     #[test]
     fn decreases_that_follow_each_other_are_one_reduction() {

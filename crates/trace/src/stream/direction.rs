@@ -375,10 +375,17 @@ impl Direction {
         out.incident(finding);
     }
 
-    /// The next packet is the first that counts.
+    /// The next packet is the first that counts: of those before, only what the handshake showed is known.
     pub(super) fn resume(&mut self) {
-        self.known.highest = 0;
-        (self.data, self.begins, self.last) = (None, Begins::NotYet, (0, Instant::ZERO));
+        let SequenceState { far, near, near_bound, may_report, .. } = self.known;
+        *self = Direction {
+            first_seq: self.first_seq,
+            syn: self.syn.take(),
+            known: SequenceState { far, near, near_bound, may_report, ..SequenceState::default() },
+            bound: self.bound,
+            most_arrivals: self.most_arrivals,
+            ..Direction::default()
+        };
     }
 
     /// Remembers fewer arrivals.

@@ -127,6 +127,13 @@ impl Handshake {
         HandshakeEvidence::Nothing
     }
 
+    /// The packets that follow are not those after the last one.
+    pub(super) fn resume(&mut self) {
+        if self.state != State::None {
+            self.state = State::Over;
+        }
+    }
+
     fn opened(&self, now: Instant) -> HandshakeEvidence {
         let took = now.since(self.began);
         if self.syns == 1 {

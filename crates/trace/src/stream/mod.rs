@@ -380,6 +380,8 @@ impl Stream {
     /// The packets so far do not count, except for the handshake. Called before the first packet that counts.
     pub(crate) fn resume(&mut self) {
         self.packets = 0;
+        self.handshake.resume();
+        self.echoes = Default::default();
         self.directions.iter_mut().for_each(Direction::resume);
     }
 
