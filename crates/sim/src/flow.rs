@@ -106,18 +106,22 @@ impl Flow {
             return self.deliver_to_liar(now, datagram, tally);
         }
         let receiver = &mut self.ends.receiver;
-        let before = (receiver.received(), receiver.receive_stats().duplicates);
+        let (before, stats) = (receiver.received(), *receiver.receive_stats());
         receiver.on_segment(now, &datagram.segment);
         let after = receiver.received();
-        let duplicate = receiver.receive_stats().duplicates > before.1;
+        let position = || self.ends.sender.position_sent(datagram.segment.seq);
+        let is_known = || position().is_some_and(|position| position + u64::from(datagram.segment.len) <= before);
+        // PAWS discards late originals, also if their retransmissions have arrived.
+        let discarded = receiver.receive_stats().paws_discards > stats.paws_discards && is_known();
+        let duplicate = discarded || receiver.receive_stats().duplicates > stats.duplicates;
         tally.spurious_retransmissions += u64::from(duplicate && !datagram.copy);
-        if after > before.0 {
-            tally.delivered.0 += after - before.0;
+        if after > before {
+            tally.delivered.0 += after - before;
             let complete = self.application.on_arrival_at_receiver(receiver);
             self.truth.on_advance(now, after, tally);
             return complete;
         }
-        if !duplicate && let Some(position) = self.ends.sender.position_sent(datagram.segment.seq) {
+        if !duplicate && let Some(position) = position() {
             self.truth.on_gap(now, position);
         }
         false
