@@ -11,9 +11,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use reknit_path::Packet;
 use reknit_sim::{Datagram, EndSnapshot, Role, TraceEvent, Tracer};
-use reknit_tcp::Info;
 use reknit_tcp::scoreboard::SendReason;
 use reknit_tcp::segment::Flags;
+use reknit_tcp::{Info, Segment};
 use reknit_units::{Duration, Instant};
 use serde_json::{Map, Value, json};
 
@@ -165,13 +165,7 @@ impl Flow {
                 self.push(now, "recovery:packet_lost", &data);
             }
         }
-        let mut frames = Vec::new();
-        if segment.len > 0 {
-            frames.push(json!({
-                "frame_type": "stream", "stream_id": 0, "offset": first.saturating_sub(1), "length": segment.len,
-                "fin": segment.flags.has(Flags::FIN),
-            }));
-        }
+        let frames = stream_frames(first, segment);
         let data = json!({
             "header": header(segment.flags, number), "raw": { "length": datagram.size().0 }, "frames": frames,
         });
@@ -186,7 +180,8 @@ impl Flow {
             outstanding.first_arrived.get_or_insert(*number);
         }
         let header = header(datagram.segment.flags, *number);
-        let data = json!({ "header": header, "raw": { "length": datagram.size().0 } });
+        let frames = stream_frames(self.own.offset(datagram.segment.seq), &datagram.segment);
+        let data = json!({ "header": header, "raw": { "length": datagram.size().0 }, "frames": frames });
         let time = now.as_secs_f64() * 1e3;
         self.arrivals.push(json!({ "time": time, "name": "transport:packet_received", "data": data }));
     }
@@ -251,6 +246,17 @@ impl Flow {
             self.push(now, "recovery:congestion_state_updated", &data);
         }
     }
+}
+
+/// The data of a segment, whose first byte has this offset.
+fn stream_frames(first: u64, segment: &Segment) -> Vec<Value> {
+    if segment.len == 0 {
+        return Vec::new();
+    }
+    vec![json!({
+        "frame_type": "stream", "stream_id": 0, "offset": first.saturating_sub(1), "length": segment.len,
+        "fin": segment.flags.has(Flags::FIN),
+    })]
 }
 
 fn header(flags: Flags, number: u64) -> Value {

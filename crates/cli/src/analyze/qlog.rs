@@ -211,23 +211,20 @@ fn path(worst: &QlogDirection) -> String {
 fn cost(worst: &QlogDirection) -> String {
     let mut text = goodput(worst.bytes_of_data, worst.duration_s, worst.goodput_mbit_s);
     let window = &worst.window;
-    if window.false_reductions > 0 {
-        let _ = write!(
-            text,
-            "; the sender reduced its window {} although nothing was lost",
-            how_often(window.false_reductions)
-        );
-    }
-    let others = window.reductions - window.false_reductions;
-    if others > 0 {
-        let also = if window.false_reductions > 0 { ", and" } else { "; the sender reduced its window" };
-        let _ = write!(text, "{also} {}", how_often(others));
-        if window.without_loss > 0 {
-            let _ = write!(text, " ({} without a declared loss)", how_often(window.without_loss));
-        } else {
-            let is_lost = worst.lost != Some(0);
-            text.push_str(if is_lost { " after real losses" } else { " after packets that the receiver did not keep" });
-        }
+    let after_losses = window.reductions.saturating_sub(window.false_reductions + window.without_loss);
+    let losses = if worst.lost == Some(0) { "packets that the receiver did not keep" } else { "real losses" };
+    let reduced: Vec<String> = [
+        (window.false_reductions, "although nothing was lost".to_owned()),
+        (after_losses, format!("after {losses}")),
+        (window.without_loss, "without a declared loss".to_owned()),
+    ]
+    .into_iter()
+    .filter(|(count, _)| *count > 0)
+    .map(|(count, when)| format!("{} {when}", how_often(count)))
+    .collect();
+    if let Some((last, others)) = reduced.split_last() {
+        let others = if others.is_empty() { String::new() } else { format!("{}, and ", others.join(", ")) };
+        let _ = write!(text, "; the sender reduced its window {others}{last}");
     }
     if let Some([before, after]) = typical(window) {
         let _ = write!(text, ", typically from {} to {} kB", number(before / 1e3), number(after / 1e3));

@@ -214,11 +214,14 @@ fn about_speed(report: &DirectionReport) -> Vec<Advice> {
     advice
 }
 
-/// True if too many events have no verdict. Late packets are many, so nearly all events may have one, but hardly any
-/// retransmission.
+/// True if too many events have no verdict that a capture at the other end would show. Late packets are many, so nearly all events
+/// may have one, but hardly any retransmission.
 fn is_unknown(report: &DirectionReport) -> bool {
     let verdicts = &report.verdicts;
-    verdicts.cannot_tell * 20 > verdicts.all() || verdicts.cannot_tell > verdicts.lost + verdicts.spurious
+    let no_help = [UnknownReason::CaptureEnds, UnknownReason::ConnectionReset, UnknownReason::Truncated];
+    let open_anyway: u64 = no_help.iter().filter_map(|reason| verdicts.reasons.get(reason)).sum();
+    let unknown = verdicts.cannot_tell.saturating_sub(open_anyway);
+    unknown * 20 > verdicts.all() || unknown > verdicts.lost + verdicts.spurious
 }
 
 /// Advice for one direction, the most important first. `speed`: what a replay has shown about its speed.

@@ -190,7 +190,8 @@ fn write_keep_order(f: &mut fmt::Formatter<'_>, buffer: Option<u64>, gain: Optio
          each connection on one path",
     )?;
     if let Some(packets) = buffer {
-        write!(f, ", or restore the order with a buffer of {packets} packets")?;
+        let plural = if packets == 1 { "" } else { "s" };
+        write!(f, ", or restore the order with a buffer of {packets} packet{plural}")?;
     }
     write_gain(f, gain, "without reordering")
 }
