@@ -185,6 +185,20 @@ fn the_two_captures_may_be_wrapped_differently() {
 }
 
 /// Combines segments that follow each other and have the same timestamps, as the receiver's host does.
+#[test]
+fn what_was_under_way_when_the_captures_began_is_not_missing() {
+    let captured = transfer("reordered-and-lossy", true);
+    let part = |tap: usize| {
+        let of_tap = records(&captured.files[tap]);
+        let first = of_tap[0].0;
+        let inside = |at: &u64| (2_000_000..4_000_000).contains(&(at - first));
+        file(101, &of_tap.into_iter().filter(|(at, _)| inside(at)).collect::<Vec<_>>())
+    };
+    let report = compare([&part(SENDER), &part(RECEIVER)], &same_clock());
+    assert!(report.flows.iter().all(|flow| flow.not_sent == 0 && flow.sent > 100), "{:?}", report.flows);
+    assert_eq!(report.warnings, [""; 0]);
+}
+
 /// The packets, cut to this many bytes.
 fn cut(records: Vec<Record>, len: usize) -> Vec<Record> {
     let cut = |(at, mut packet): Record| {

@@ -183,14 +183,18 @@ pub(super) fn flows(captures: &[Captured; 2], pairs: &Pairs, sides: &Sides, cloc
             by_flow[passage.flow as usize].push(Sent { at: passage.at, size: passage.size, len: passage.len, fate });
         }
         let mut extra = vec![(0, 0); at_near.flows.len()];
-        let span = at_near.span.unwrap_or_default();
+        let delays: Vec<(i64, i64)> = by_flow.iter().map(|sent| delays(sent)).collect();
+        let (began, ended) = at_near.span.unwrap_or_default();
         for (number, passage) in at_far.passages.iter().enumerate().filter(|(n, _)| matches[1 - near][*n].is_none()) {
             let Some(flow) = names[passage.flow as usize] else { continue };
-            let sent = clock.on_other(passage.at, 1 - near);
+            let arrived = clock.on_other(passage.at, 1 - near);
+            let (least, most) = delays[flow as usize];
+            let sent_from = arrived.saturating_add_signed(most.saturating_neg());
+            let sent_until = arrived.saturating_add_signed(least.saturating_neg());
             let counts = &mut extra[flow as usize];
             if pairs.copies[1 - near][number] {
                 counts.0 += 1;
-            } else if (span.0..=span.1).contains(&sent) {
+            } else if began <= sent_from && sent_until <= ended {
                 counts.1 += 1;
             }
         }
@@ -205,15 +209,20 @@ pub(super) fn flows(captures: &[Captured; 2], pairs: &Pairs, sides: &Sides, cloc
     flows
 }
 
-/// Packets that should have arrived before the other capture began, or may do so after its end, are not lost.
-fn uncover(sent: &mut [Sent], at_far: &Captured, clock: &Clock, near: usize) {
+/// The shortest and the longest delay.
+fn delays(sent: &[Sent]) -> (i64, i64) {
     let delays = || {
         sent.iter().filter_map(|sent| match sent.fate {
             Delivery::Arrived { delay, .. } => Some(delay),
             _ => None,
         })
     };
-    let (least, most) = (delays().min().unwrap_or(0), delays().max().unwrap_or(0));
+    (delays().min().unwrap_or(0), delays().max().unwrap_or(0))
+}
+
+/// Packets that should have arrived before the other capture began, or may do so after its end, are not lost.
+fn uncover(sent: &mut [Sent], at_far: &Captured, clock: &Clock, near: usize) {
+    let (least, most) = delays(sent);
     let (began, ended) = at_far.span.unwrap_or_default();
     for sent in sent.iter_mut().filter(|sent| sent.fate == Delivery::Lost) {
         let at = clock.on_other(sent.at, near);
