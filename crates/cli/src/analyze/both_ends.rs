@@ -142,24 +142,28 @@ fn clocks(report: &BothEnds) -> String {
     if clock.same_clock {
         return "the same for both captures, as given".to_owned();
     }
+    let Some(accuracy) = clock.accuracy_ms else {
+        let drift = if clock.skew_ppm == 0.0 {
+            String::new()
+        } else {
+            format!("; the second one gains {} ppm", number(clock.skew_ppm))
+        };
+        return format!(
+            "all packets passed one of the points first, so how far one clock is ahead is not known, and delays are relative to the \
+             shortest one{drift} (--same-clock if one clock made both captures)"
+        );
+    };
     let side = if clock.offset_ms < 0.0 { "behind" } else { "ahead" };
     let mut text = format!("the clock of the second capture is {} ms {side}", number(clock.offset_ms.abs()));
     if clock.skew_ppm != 0.0 {
         let _ = write!(text, " in the middle of the capture, and gains {} ppm", number(clock.skew_ppm));
     }
-    match clock.accuracy_ms {
-        Some(accuracy) => {
-            let _ = write!(
-                text,
-                "; the shortest delays of both directions are assumed to be equal, so one-way delays are accurate to {} ms \
-                 (--same-clock if one clock made both captures)",
-                number(accuracy)
-            );
-        }
-        None => {
-            text.push_str("; all packets passed one of the points first, so delays are relative to the shortest one");
-        }
-    }
+    let _ = write!(
+        text,
+        "; the shortest delays of both directions are assumed to be equal, so one-way delays are accurate to {} ms (--same-clock if \
+         one clock made both captures)",
+        number(accuracy)
+    );
     text
 }
 

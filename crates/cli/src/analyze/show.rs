@@ -277,7 +277,10 @@ fn path(worst: &DirectionReport) -> Option<String> {
     if let Some(packets) = buffer {
         let _ = write!(text, "; a buffer of {} restores the order (99 %)", how_many(packets, "packet"));
     }
-    if is_known || worst.verdicts.lost > 0 {
+    let is_open = [Incident::NoAnswer, Incident::NoAnswerToFullSegments, Incident::NotCaptured]
+        .into_iter()
+        .any(|what| worst.incident(what).is_some());
+    if worst.verdicts.lost > 0 || is_known && !is_open {
         let _ = write!(text, "; {} were lost", lost(worst));
     } else {
         text.push_str("; how many were lost is not known");

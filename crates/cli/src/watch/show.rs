@@ -51,7 +51,11 @@ impl WatchView {
         state.watcher.on_tick(now);
         let worst = state.watcher.worst(MAX_FLOWS);
         let text = if self.is_terminal {
-            format!("{CLEAR}{}\n\n{}", self.head(state), self.table(&worst, Screen::stdout()))
+            format!(
+                "{CLEAR}{}\n\n{}",
+                self.head(state),
+                Self::table(&worst, &|direction| self.rate(direction), Screen::stdout())
+            )
         } else {
             self.lines(&worst, state)
         };
@@ -99,7 +103,7 @@ impl WatchView {
             );
         }
         if !self.is_terminal && !worst.is_empty() {
-            let _ = write!(text, "\n{}", self.table(&worst, Screen::stdout()));
+            let _ = write!(text, "\n{}", Self::table(&worst, &|direction| direction.goodput_mbit_s, Screen::stdout()));
         }
         text
     }
@@ -122,7 +126,8 @@ impl WatchView {
         text
     }
 
-    fn table(&self, worst: &[DirectionReport], screen: Screen) -> String {
+    /// `rate`: of a connection, Mbit/s.
+    fn table(worst: &[DirectionReport], rate: &dyn Fn(&DirectionReport) -> f64, screen: Screen) -> String {
         if worst.is_empty() {
             return "No packet was lost, late or retransmitted spuriously.\n".to_owned();
         }
@@ -134,7 +139,7 @@ impl WatchView {
         let columns = [
             left("from", 0, &|d| d.from.clone()),
             left("to", 1, &|d| d.to.clone()),
-            right("Mbit/s", 0, &|d| number(self.rate(d))),
+            right("Mbit/s", 0, &|d| number(rate(d))),
             right("lost", 0, &|d| whole(d.verdicts.lost)),
             right("late", 0, &|d| whole(d.verdicts.reordered)),
             right("places p99", 2, &|d| d.reordering.extent_p99.map_or(String::new(), whole)),
@@ -149,11 +154,12 @@ impl WatchView {
         table::render(&columns, screen)
     }
 
-    /// Mbit/s acknowledged during the last second.
+    /// Mbit/s acknowledged during the last second; on average so far, if nothing had happened to the connection before.
     fn rate(&self, direction: &DirectionReport) -> f64 {
         let before = self.before.get(&(direction.stream, direction.end));
-        let before = before.map_or(direction.acknowledged_bytes, |before| before.acknowledged);
-        direction.acknowledged_bytes.saturating_sub(before) as f64 * 8e-6
+        before.map_or(direction.goodput_mbit_s, |before| {
+            direction.acknowledged_bytes.saturating_sub(before.acknowledged) as f64 * 8e-6
+        })
     }
 
     /// A line for each connection to which something has happened in the last second.

@@ -12,6 +12,8 @@ use serde::Serialize;
 const INTERVALS: usize = 2048;
 /// The largest skew: bad quartz clocks have a tenth of it.
 const MAX_SKEW: f64 = 1e-3;
+/// The largest skew that packets of one direction show: a queue that grows, or empties, looks like a skew too.
+const MAX_SKEW_OF_ONE_DIRECTION: f64 = 2e-4;
 /// Steps of the search for the slope: each narrows it down to two thirds.
 const STEPS: usize = 80;
 /// An improvement below this, nanoseconds, does not show a skew: clocks have a resolution of microseconds.
@@ -93,6 +95,7 @@ impl Clock {
         };
         let directions = limits.iter().filter(|limit| !limit.is_empty()).count() as f64;
         let skew = highest(&both, directions * (last - first) as f64 / 2.0);
+        let skew = if directions < 2.0 && skew.abs() > MAX_SKEW_OF_ONE_DIRECTION { 0.0 } else { skew };
         let [there, back] = [height(&limits[0], skew), height(&limits[1], -skew)];
         let (offset, round_trip) = match (there.is_finite(), back.is_finite()) {
             (true, true) => ((there - back) / 2.0, Some((there + back).max(0.0))),

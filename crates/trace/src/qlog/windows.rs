@@ -21,6 +21,7 @@ pub(super) struct Reduction {
 #[derive(Clone, Copy, Debug)]
 struct Fall {
     since: Instant,
+    latest: Instant,
     before: u64,
     /// It is a reduction, the last one.
     is_counted: bool,
@@ -43,7 +44,8 @@ pub(super) struct Windows {
 }
 
 impl Windows {
-    /// `together`: decreases in this time are one reduction, unless it grew in between; so are all in one period of recovery.
+    /// `together`: decreases in this time are one reduction, unless it grew in between. In recovery, those that
+    /// follow each other within this time are.
     pub(super) fn on_window(&mut self, window: u64, at: Instant, together: Duration) {
         let before = self.current.replace(window).unwrap_or(window);
         if window > before {
@@ -53,12 +55,16 @@ impl Windows {
         if window >= before {
             return;
         }
-        let known = self.fall.filter(|fall| self.is_recovering || at.since(fall.since) <= together);
-        let mut fall = known.unwrap_or(Fall { since: at, before, is_counted: false });
+        let is_going_on = |fall: &Fall| at.since(if self.is_recovering { fall.latest } else { fall.since }) <= together;
+        let is_large = |from: u64| ((from - window) as f64) >= LEAST * from as f64;
+        // A large step is a reduction of its own, unless it follows another one.
+        let known = self.fall.filter(is_going_on).filter(|fall| fall.is_counted || !is_large(before));
+        let mut fall = known.unwrap_or(Fall { since: at, latest: at, before, is_counted: false });
+        fall.latest = at;
         if fall.is_counted {
             let last = self.reductions.last_mut().expect("it is counted");
             last.window = last.window.map(|(first, _)| (first, window));
-        } else if ((fall.before - window) as f64) >= LEAST * fall.before as f64 && self.reductions.len() < MAX {
+        } else if is_large(fall.before) && self.reductions.len() < MAX {
             if self.open.is_empty() {
                 self.small_since = fall.since;
             }
