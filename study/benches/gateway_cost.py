@@ -27,10 +27,6 @@ LINKS = [(GATEWAY, "side1"), (GATEWAY, "side2"), (CLIENT, "eth0"), (SERVER, "eth
 MODES = ["nothing", "observe", "resequence"]
 RATES = ["500M", "2G"]
 SO_ATTACH_FILTER, SO_TIMESTAMPNS = 26, 35
-# Of IPv4: TCP, longer than 1000 bytes, with an identification that is a multiple of 64. Each line: code, jump if true,
-# jump if false, value.
-SAMPLED = [(0x30, 0, 0, 9), (0x15, 0, 5, 6), (0x80, 0, 0, 0), (0x25, 0, 3, 1000), (0x30, 0, 0, 5), (0x45, 1, 0, 63)]
-SAMPLED += [(0x06, 0, 0, 64), (0x06, 0, 0, 0)]
 INTRODUCTION = """\
 One flow of iperf3 (CUBIC) from a namespace to another, through a third one that forwards: two veth links with an MTU
 of 1500 bytes. {processors} processors carry all of it, sender and receiver included, so read the ratios. Medians of
@@ -38,8 +34,8 @@ of 1500 bytes. {processors} processors carry all of it, sender and receiver incl
 1500 bytes; `on`: the kernel combines packets."""
 DELAY = """\
 From the moment that a packet arrives at the gateway to the moment that it leaves, in microseconds: the kernel's
-timestamps of one of 64 packets on both interfaces (packet(7)). The sender paces (`--fq-rate`); medians of {repeat}
-runs of {seconds} s."""
+timestamps of one of 64 packets on both interfaces (packet(7)), or of all with `on`. The sender paces
+(`--fq-rate`); medians of {repeat} runs of {seconds} s."""
 PROXY = """\
 From the server to the client, through `reknit proxy --untouched 0`: the kernel's TCP at the server, reknit's towards
 the client."""
@@ -80,20 +76,27 @@ def proxy(mode: str) -> Iterator[None]:
         yield
 
 
-def listen(interface: str, kind: int) -> socket.socket:
+def sampled(mask: int) -> list[tuple[int, int, int, int]]:
+    """Return a filter (BPF) for IPv4 packets of TCP, longer than 1000 bytes, whose identification has no bit of the mask."""
+    # Each line: code, jump if true, jump if false, value.
+    code = [(0x30, 0, 0, 9), (0x15, 0, 5, 6), (0x80, 0, 0, 0), (0x25, 0, 3, 1000), (0x30, 0, 0, 5), (0x45, 1, 0, mask)]
+    return [*code, (0x06, 0, 0, 64), (0x06, 0, 0, 0)]
+
+
+def listen(interface: str, kind: int, mask: int) -> socket.socket:
     """Return a socket that sees a sample of the packets of an interface."""
     packets = socket.socket(socket.AF_PACKET, socket.SOCK_DGRAM, 0)
-    code = ctypes.create_string_buffer(b"".join(struct.pack("HBBI", *line) for line in SAMPLED))
-    packets.setsockopt(socket.SOL_SOCKET, SO_ATTACH_FILTER, struct.pack("HL", len(SAMPLED), ctypes.addressof(code)))
+    code = ctypes.create_string_buffer(b"".join(struct.pack("HBBI", *line) for line in sampled(mask)))
+    packets.setsockopt(socket.SOL_SOCKET, SO_ATTACH_FILTER, struct.pack("HL", len(code) // 8, ctypes.addressof(code)))
     packets.setsockopt(socket.SOL_SOCKET, SO_TIMESTAMPNS, 1)
     packets.bind((interface, kind))
     return packets
 
 
-def delays(seconds: float) -> list[float]:
+def delays(seconds: float, mask: int) -> list[float]:
     """Return the delays of packets from one interface of this namespace to the other, in microseconds."""
     every = 3  # ETH_P_ALL: what leaves is seen too
-    sides = [listen("side1", every), listen("side2", every)]
+    sides = [listen(side, every, mask) for side in ("side1", "side2")]
     arrived, found = {}, []
     until = time.monotonic() + seconds
     while time.monotonic() < until:
@@ -111,9 +114,9 @@ def delays(seconds: float) -> list[float]:
     return found
 
 
-def delay(args: argparse.Namespace, rate: str) -> tuple[float, float]:
+def delay(args: argparse.Namespace, rate: str, mask: int) -> tuple[float, float]:
     """Return the median and the 99th percentile of the delays of a flow that is paced."""
-    watch = inside(GATEWAY, sys.executable, __file__, "delays", str(args.seconds / 2 - 1))
+    watch = inside(GATEWAY, sys.executable, __file__, "delays", str(args.seconds / 2 - 1), str(mask))
     command = inside(CLIENT, "iperf3", "-c", ADDRESS, "-p", "80", "-C", "cubic")
     # The server takes one client at a time, so this one ends by itself.
     command += ["--fq-rate", rate, "-t", str(args.seconds // 2)]
@@ -158,7 +161,8 @@ def delay_table(args: argparse.Namespace) -> None:
             for _ in range(args.repeat):
                 for mode in MODES:
                     with shield(mode):
-                        found[mode].append(delay(args, rate))
+                        # Combined packets are few, and their identifications may all be odd.
+                        found[mode].append(delay(args, rate, 0 if on else 63))
                         print(mode, rate, found[mode][-1], file=sys.stderr)
             medians = [[statistics.median(column) for column in zip(*found[mode], strict=True)] for mode in MODES]
             cells = [f"{middle:.0f}, {high:.0f}" for middle, high in medians]
@@ -187,7 +191,7 @@ def main() -> None:
 
 if __name__ == "__main__":
     match sys.argv[1:]:
-        case ["delays", seconds]:
-            print(delays(float(seconds)))
+        case ["delays", seconds, mask]:
+            print(delays(float(seconds), int(mask)))
         case _:
             main()
