@@ -77,7 +77,7 @@ def proxy(mode: str) -> Iterator[None]:
 
 
 def sampled(mask: int) -> list[tuple[int, int, int, int]]:
-    """Return a filter (BPF) for IPv4 packets of TCP, longer than 1000 bytes, whose identification has no bit of the mask."""
+    """Return a filter (BPF): IPv4, TCP, longer than 1000 bytes, and an identification without the bits of the mask."""
     # Each line: code, jump if true, jump if false, value.
     code = [(0x30, 0, 0, 9), (0x15, 0, 5, 6), (0x80, 0, 0, 0), (0x25, 0, 3, 1000), (0x30, 0, 0, 5), (0x45, 1, 0, mask)]
     return [*code, (0x06, 0, 0, 64), (0x06, 0, 0, 0)]
