@@ -273,15 +273,30 @@ fn other_formats_come_with_the_command_that_converts_them() {
     assert!(error.contains("is a capture of snoop (Solaris); convert it: ") && error.contains(&line), "{error}");
 }
 
+/// The type of a block with a packet (Enhanced Packet Block).
+const PACKET: u32 = 6;
+
+fn number(block: &[u8], at: usize) -> u32 {
+    u32::from_le_bytes(block[at..at + 4].try_into().unwrap())
+}
+
+/// The blocks of a pcapng file.
+fn blocks(mut file: &[u8]) -> Vec<&[u8]> {
+    let mut blocks = Vec::new();
+    while !file.is_empty() {
+        let (block, rest) = file.split_at(number(file, 4) as usize);
+        blocks.push(block);
+        file = rest;
+    }
+    blocks
+}
+
 /// The packets of a pcapng file, with at most `len` bytes each.
 fn shortened(file: &[u8], len: u32) -> Vec<u8> {
-    let number = |at: usize| u32::from_le_bytes(file[at..at + 4].try_into().unwrap());
-    let (mut short, mut at) = (Vec::new(), 0);
-    while at < file.len() {
-        let (kind, total) = (number(at), number(at + 4) as usize);
-        let block = &file[at..at + total];
-        if kind == 6 {
-            let captured = number(at + 20).min(len);
+    let mut short = Vec::new();
+    for block in blocks(file) {
+        if number(block, 0) == PACKET {
+            let captured = number(block, 20).min(len);
             let padded = captured.next_multiple_of(4);
             let new_total = (32 + padded).to_le_bytes();
             short.extend([&block[..4], &new_total, &block[8..20], &captured.to_le_bytes(), &block[24..28]].concat());
@@ -291,7 +306,6 @@ fn shortened(file: &[u8], len: u32) -> Vec<u8> {
         } else {
             short.extend(block);
         }
-        at += total;
     }
     short
 }
@@ -312,17 +326,9 @@ fn without_sack_blocks_nothing_is_said_about_the_order() {
 
 /// The packets of a pcapng file that this host sent.
 fn sent_by(file: &[u8], host: u8) -> Vec<u8> {
-    let number = |at: usize| u32::from_le_bytes(file[at..at + 4].try_into().unwrap());
-    let (mut some, mut at) = (Vec::new(), 0);
-    while at < file.len() {
-        let block = &file[at..at + number(at + 4) as usize];
-        // An enhanced packet block begins with 28 bytes; the source of an IPv4 packet ends at its byte 15.
-        if number(at) != 6 || block[28 + 15] == host {
-            some.extend(block);
-        }
-        at += block.len();
-    }
-    some
+    // Before the packet, a block has 28 bytes; the source of an IPv4 packet ends at its byte 15.
+    let is_wanted = |block: &&[u8]| number(block, 0) != PACKET || block[28 + 15] == host;
+    blocks(file).into_iter().filter(is_wanted).collect::<Vec<_>>().concat()
 }
 
 #[test]

@@ -175,12 +175,14 @@ impl Flow {
     /// A packet arrives at the receiver.
     fn on_arrival(&mut self, now: Instant, datagram: &Datagram) {
         let Some(number) = self.numbers.get(&datagram.serial) else { return };
-        let last = self.own.offset(datagram.segment.seq) + u64::from(datagram.segment.len).saturating_sub(1);
-        if let Some(outstanding) = self.outstanding.get_mut(&last).filter(|_| datagram.segment.len > 0) {
+        let segment = &datagram.segment;
+        let first = self.own.offset(segment.seq);
+        let last = first + u64::from(segment.len).saturating_sub(1);
+        if let Some(outstanding) = self.outstanding.get_mut(&last).filter(|_| segment.len > 0) {
             outstanding.first_arrived.get_or_insert(*number);
         }
-        let header = header(datagram.segment.flags, *number);
-        let frames = stream_frames(self.own.offset(datagram.segment.seq), &datagram.segment);
+        let header = header(segment.flags, *number);
+        let frames = stream_frames(first, segment);
         let data = json!({ "header": header, "raw": { "length": datagram.size().0 }, "frames": frames });
         let time = now.as_secs_f64() * 1e3;
         self.arrivals.push(json!({ "time": time, "name": "transport:packet_received", "data": data }));

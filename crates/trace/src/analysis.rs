@@ -239,8 +239,7 @@ pub(crate) struct Results {
 }
 
 impl Results {
-    /// Reports a connection that has ended, if it counts. `first`: its first packet, if it can be analysed
-    /// alone.
+    /// Reports a connection that has ended, if it counts. `first`: its first packet, if it can be analysed alone.
     pub(crate) fn add(&mut self, stream: &mut Stream, first: Option<u64>, options: &Options) {
         if !options.filter.has_ends(&stream.ends) {
             return;

@@ -277,10 +277,10 @@ fn path(worst: &DirectionReport) -> Option<String> {
     if let Some(packets) = buffer {
         let _ = write!(text, "; a buffer of {} restores the order (99 %)", how_many(packets, "packet"));
     }
-    let is_open = [Incident::NoAnswer, Incident::NoAnswerToFullSegments, Incident::NotCaptured]
+    let may_hide_losses = [Incident::NoAnswer, Incident::NoAnswerToFullSegments, Incident::NotCaptured]
         .into_iter()
         .any(|what| worst.incident(what).is_some());
-    if worst.verdicts.lost > 0 || is_known && !is_open {
+    if worst.verdicts.lost > 0 || is_known && !may_hide_losses {
         let _ = write!(text, "; {} were lost", lost(worst));
     } else {
         text.push_str("; how many were lost is not known");

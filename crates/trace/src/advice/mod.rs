@@ -218,9 +218,9 @@ fn about_speed(report: &DirectionReport) -> Vec<Advice> {
 /// may have one, but hardly any retransmission.
 fn is_unknown(report: &DirectionReport) -> bool {
     let verdicts = &report.verdicts;
-    let no_help = [UnknownReason::CaptureEnds, UnknownReason::ConnectionReset, UnknownReason::Truncated];
-    let open_anyway: u64 = no_help.iter().filter_map(|reason| verdicts.reasons.get(reason)).sum();
-    let unknown = verdicts.cannot_tell.saturating_sub(open_anyway);
+    let not_shown_there = [UnknownReason::CaptureEnds, UnknownReason::ConnectionReset, UnknownReason::Truncated];
+    let not_shown: u64 = not_shown_there.iter().filter_map(|reason| verdicts.reasons.get(reason)).sum();
+    let unknown = verdicts.cannot_tell.saturating_sub(not_shown);
     unknown * 20 > verdicts.all() || unknown > verdicts.lost + verdicts.spurious
 }
 

@@ -44,8 +44,8 @@ pub(super) struct Windows {
 }
 
 impl Windows {
-    /// `together`: decreases in this time are one reduction, unless it grew in between. In recovery, those that
-    /// follow each other within this time are.
+    /// Decreases within `together` of the first are one reduction, unless the window grew in between; in recovery, those within
+    /// `together` of the previous one.
     pub(super) fn on_window(&mut self, window: u64, at: Instant, together: Duration) {
         let before = self.current.replace(window).unwrap_or(window);
         if window > before {
@@ -57,7 +57,7 @@ impl Windows {
         }
         let is_going_on = |fall: &Fall| at.since(if self.is_recovering { fall.latest } else { fall.since }) <= together;
         let is_large = |from: u64| ((from - window) as f64) >= LEAST * from as f64;
-        // A large step is a reduction of its own, unless it follows another one.
+        // A large step starts a reduction, unless it continues one.
         let known = self.fall.filter(is_going_on).filter(|fall| fall.is_counted || !is_large(before));
         let mut fall = known.unwrap_or(Fall { since: at, latest: at, before, is_counted: false });
         fall.latest = at;
@@ -88,7 +88,7 @@ impl Windows {
     pub(super) fn on_state(&mut self, is_recovery: bool, at: Instant) {
         self.is_recovering = is_recovery;
         if is_recovery {
-            self.fall = self.fall.filter(|fall| fall.since == at); // logged just before its reason
+            self.fall = self.fall.filter(|fall| fall.since == at); // the window may be logged before the state
             if self.recoveries.len() < MAX {
                 self.recoveries.push(at);
             }
@@ -118,7 +118,7 @@ mod tests {
         for ms in 0..=20 {
             windows.on_window(100 - 2 * ms, at(ms), Duration::from_millis(50));
         }
-        // Much later, a small step is none.
+        // A small step much later is not a reduction.
         windows.on_window(58, at(200), Duration::from_millis(50));
         let seen: Vec<_> = windows.reductions.iter().map(|r| (r.at, r.window.unwrap())).collect();
         assert_eq!(seen, [(at(1), (100, 60))]);

@@ -164,14 +164,17 @@ impl Direction {
         if is_beyond {
             self.window.on_probe(self.known.near.unwrap_or_default(), arrival.now);
         }
-        // What is missing after the handshake had its time, too.
-        let is_after_hole = self.begins == Begins::Known && start > self.first_offset;
-        let since = arrival.opened.filter(|_| is_after_hole).unwrap_or(arrival.now);
-        if self.begins != Begins::Known {
+        let begins = self.begins;
+        if begins != Begins::Known {
             self.on_first_data((start, end));
         }
         let Direction { known, window, bound, first_offset, most_arrivals, .. } = self;
-        let new = || Box::new(Data::new(*first_offset, known, *bound, since, *most_arrivals));
+        let new = || {
+            // What is missing after the handshake had its time, too.
+            let is_after_hole = begins == Begins::Known && start > *first_offset;
+            let since = arrival.opened.filter(|_| is_after_hole).unwrap_or(arrival.now);
+            Box::new(Data::new(*first_offset, known, *bound, since, *most_arrivals))
+        };
         let data = self.data.get_or_insert_with(new);
         if !is_beyond {
             window.on_sent(end, data.largest(), known.near.unwrap_or_default(), arrival.now);

@@ -21,7 +21,7 @@
 //! required to disambiguate reordering from loss"). The definition in RR-TCP, "duplicate ACKs that caused a false fast
 //! retransmit", would be dupthresh itself, and averaging it would have no effect. For EWMA the survey has "the length of
 //! perceived reordering events", RR-TCP "duplicate ACKs received at the sender": here it is the same N. AVG and EWMA start at
-//! 3, and round up. The gain of EWMA, 1/4, is that of RTTVAR, because no source gives one. The limit of 90 % is
+//! 3, and round up. No source gives the gain of EWMA; here it is 1/4, as for RTTVAR (RFC 6298). The limit of 90 % is
 //! applied when the threshold is used, so a small window does not erase what was learned. N counts segments, so that
 //! lost ACKs do not reduce it.
 //!
