@@ -1,13 +1,12 @@
 //! What would make a captured transfer faster: changes of the sender and of the network, tried on the path that the capture
 //! shows.
 
-use std::fs::File;
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
 
 use reknit_sim::{PathSource, Plan};
 use reknit_trace::{
-    Analysis, Analyzer, Change, DirectionReport, Frames, MeasuredPath, Options, Remedy, Replayed, Transit,
+    Analysis, Analyzer, Change, DirectionReport, Frames, MeasuredPath, Options, ReadAhead, Remedy, Replayed, Transit,
 };
 use reknit_units::{Duration, Rate};
 use toml::Table;
@@ -83,7 +82,8 @@ pub fn advise(analysis: &mut Analysis, capture: &Path, options: &Options) -> Res
 /// When the first packets of `direction` were sent, and when they arrived.
 fn transits(direction: &DirectionReport, capture: &Path, options: &Options) -> Result<Vec<Transit>, String> {
     let refuse = |error: &dyn std::fmt::Display| format!("{}: {error}", capture.display());
-    let file: File = reknit_config::open(capture).map_err(|error| refuse(&error))?;
+    let file = reknit_config::open(capture).map_err(|error| refuse(&error))?;
+    let file = ReadAhead::new(file).map_err(|error| refuse(&error))?;
     let mut frames = Frames::new(file).map_err(|error| refuse(&error))?;
     let mut analyzer = Analyzer::again(Options { transits: true, ..*options }, direction);
     while let Some(frame) = frames.next_frame() {

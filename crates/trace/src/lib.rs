@@ -47,7 +47,7 @@ pub(crate) use event::SIDES;
 pub use event::{Event, Incident, PathPart, RetransmitReason, UnknownReason, Verdict, how_often};
 pub use filter::{Filter, Network, Time};
 pub use incidents::IncidentReport;
-pub use input::{Frame, Frames};
+pub use input::{Frame, Frames, ReadAhead};
 pub use mark::{Mark, Passed};
 pub use measured::MeasuredPath;
 pub use stream::{CapturePoint, Confidence};

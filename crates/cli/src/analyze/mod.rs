@@ -6,14 +6,13 @@ mod html;
 mod qlog;
 mod show;
 
-use std::fs::File;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
 use clap::ValueEnum;
 use reknit_trace::{
     Analysis, Analyzer, CapturePoint, DirectionReport, Event, Events, Filter, Frame, Frames, MeasuredPath, Network,
-    Options, Time, Transits,
+    Options, ReadAhead, Time, Transits,
 };
 use reknit_units::Rate;
 
@@ -219,8 +218,7 @@ pub(crate) fn read(
     options: &Options,
     observer: &mut dyn FnMut(&Event),
 ) -> Result<(Analysis, Transits), Failure> {
-    let reader: Box<dyn Read> =
-        if file.as_os_str() == "-" { Box::new(io::stdin().lock()) } else { Box::new(open(file)?) };
+    let reader = open(file)?;
     let mut analyzer = Analyzer::new(*options);
     analyzer.read(reader, observer).map_err(|error| Failure::Failed(unreadable(file, &error)))?;
     let (mut analysis, transits) = analyzer.finish_with_transits(observer);
@@ -238,8 +236,15 @@ pub(crate) fn warn(analysis: &Analysis) {
     }
 }
 
-fn open(file: &Path) -> Result<File, Failure> {
-    reknit_config::open(file).map_err(|error| Failure::Failed(format!("{}: {error}", file.display())))
+/// Opens a capture or a log; `-` is standard input.
+fn open(file: &Path) -> Result<impl Read, Failure> {
+    let opened = if file.as_os_str() == "-" {
+        ReadAhead::new(io::stdin())
+    } else {
+        let refuse = |error| Failure::Failed(format!("{}: {error}", file.display()));
+        ReadAhead::new(reknit_config::open(file).map_err(refuse)?)
+    };
+    opened.map_err(|error| Failure::Failed(unreadable(file, &error.into())))
 }
 
 /// Calls `each` with every frame of a capture that has been read once.

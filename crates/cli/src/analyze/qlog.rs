@@ -81,7 +81,7 @@ fn read(files: &[std::path::PathBuf], stream: Option<u32>) -> Result<QlogAnalysi
     let mut qlogs = Qlogs::default();
     for file in files {
         let name = file.display().to_string();
-        let read = if name == "-" { qlogs.read(io::stdin().lock(), &name) } else { qlogs.read(open(file)?, &name) };
+        let read = qlogs.read(open(file)?, &name);
         read.map_err(|error| Failure::Failed(unreadable(file, &error)))?;
     }
     let mut analysis = qlogs.report();

@@ -1,5 +1,6 @@
 //! Capture files as a sequence of frames: pcap and pcapng, plain or compressed.
 
+mod ahead;
 mod buffer;
 mod compressed;
 mod foreign;
@@ -8,6 +9,7 @@ mod pcapng;
 
 use std::io::Read;
 
+pub use ahead::ReadAhead;
 use buffer::Buffer;
 pub(crate) use compressed::plain;
 use pcap::Pcap;
