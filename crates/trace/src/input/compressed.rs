@@ -4,7 +4,7 @@
 use std::io::{self, BufRead, BufReader, Read};
 
 use flate2::bufread::MultiGzDecoder;
-use ruzstd::decoding::{FrameDecoder, StreamingDecoder};
+use ruzstd::decoding::{BlockDecodingStrategy, FrameDecoder, StreamingDecoder};
 
 const GZIP: [u8; 2] = [0x1f, 0x8b];
 const ZSTD: [u8; 4] = [0x28, 0xb5, 0x2f, 0xfd];
@@ -36,6 +36,8 @@ enum State<R: Read> {
     /// At the beginning of a frame, or at the end.
     Between(R),
     Inside(Box<StreamingDecoder<R, FrameDecoder>>),
+    /// The file ends inside a frame: what was decoded of it and is not read yet.
+    Cut(io::Cursor<Vec<u8>>),
     Over,
 }
 
@@ -58,16 +60,41 @@ impl<R: BufRead> Read for Zstd<R> {
                     self.state = State::Inside(Box::new(decoder));
                 }
                 State::Inside(mut decoder) => {
-                    let read = decoder.read(into).map_err(|error| broken(&error))?;
-                    if read > 0 {
-                        self.state = State::Inside(decoder);
-                        return Ok(read);
+                    self.state = match decoder.read(into) {
+                        Ok(0) => State::Between(decoder.into_inner()),
+                        Ok(read) => {
+                            self.state = State::Inside(decoder);
+                            return Ok(read);
+                        }
+                        Err(error) => {
+                            let rest = rest_of_cut(*decoder)?.ok_or_else(|| broken(&error))?;
+                            State::Cut(io::Cursor::new(rest))
+                        }
                     }
-                    self.state = State::Between(decoder.into_inner());
+                }
+                State::Cut(mut rest) => {
+                    let read = rest.read(into)?;
+                    if read == 0 {
+                        return Err(broken(&"unexpected end of file"));
+                    }
+                    self.state = State::Cut(rest);
+                    return Ok(read);
                 }
             }
         }
     }
+}
+
+/// If the file ends inside a frame: what was decoded of it, but kept because later blocks could copy it. None if the file goes on:
+/// then a block is damaged, and part of it may have been decoded.
+fn rest_of_cut(decoder: StreamingDecoder<impl BufRead, FrameDecoder>) -> io::Result<Option<Vec<u8>>> {
+    const EMPTY_LAST_BLOCK_AND_CHECKSUM: [u8; 7] = [1, 0, 0, 0, 0, 0, 0];
+    let (mut reader, mut frame) = decoder.into_parts();
+    if !reader.fill_buf()?.is_empty() {
+        return Ok(None);
+    }
+    let ended = frame.decode_blocks(&EMPTY_LAST_BLOCK_AND_CHECKSUM[..], BlockDecodingStrategy::All);
+    Ok(ended.ok().and_then(|_| frame.collect()))
 }
 
 /// A decoder that refuses large windows. Only one that has decoded a frame before does that.
@@ -80,4 +107,46 @@ fn limited_decoder() -> io::Result<FrameDecoder> {
 
 fn broken(error: &dyn std::fmt::Display) -> io::Error {
     io::Error::new(io::ErrorKind::InvalidData, format!("zstd: {error}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use ruzstd::encoding::{CompressionLevel, compress_to_vec};
+
+    use super::*;
+
+    /// A block of zstd.
+    const BLOCK: usize = 128 << 10;
+
+    /// What can be read, and the error if there is one.
+    fn read(compressed: &[u8]) -> (Vec<u8>, Option<String>) {
+        let mut bytes = Vec::new();
+        let error = plain(compressed).unwrap().read_to_end(&mut bytes).err();
+        (bytes, error.map(|error| error.to_string()))
+    }
+
+    /// Numbers of which each occurs once, so that blocks are stored or have literals, and the frame is larger than a block.
+    fn bytes() -> Vec<u8> {
+        (0..BLOCK as u32).flat_map(|i| i.wrapping_mul(0x9e37_79b1).to_be_bytes()).collect()
+    }
+
+    #[test]
+    fn a_zstd_file_cut_inside_a_block_has_the_blocks_before_it() {
+        let (bytes, text) = (bytes(), b"the same text ".repeat(40_000));
+        for plain in [bytes, text] {
+            let whole = compress_to_vec(&plain[..], CompressionLevel::Fastest);
+            assert_eq!(read(&whole), (plain.clone(), None));
+            // The checksum, and one byte of the last block.
+            let (cut, error) = read(&whole[..whole.len() - 5]);
+            assert!(plain.starts_with(&cut) && plain.len() - cut.len() <= BLOCK, "{} of {}", cut.len(), plain.len());
+            assert_eq!(error.as_deref(), Some("zstd: unexpected end of file"));
+        }
+    }
+
+    #[test]
+    fn a_zstd_file_cut_in_its_first_block_has_nothing() {
+        let whole = compress_to_vec(&bytes()[..], CompressionLevel::Fastest);
+        let (cut, error) = read(&whole[..BLOCK / 2]);
+        assert!(cut.is_empty() && error.is_some());
+    }
 }
