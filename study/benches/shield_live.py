@@ -4,7 +4,8 @@
     make build && sudo python study/benches/shield_live.py
 
 reknit's `sack` sends in `reknit testbed`, where the shield is a stage of the path. Kernels send to kernels through
-`reknit emulate`, and `reknit shield` runs at the receiver. Takes 80 minutes; the machine must not be busy.
+`reknit emulate`, and `reknit shield` runs at the receiver. Takes three hours; the machine must not be busy.
+Transfers over the random paths, which have at most 20 Mbit/s, run at the same time.
 """
 
 import argparse
@@ -14,13 +15,31 @@ import statistics
 import subprocess
 import sys
 import tempfile
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from proxy import ADDRESS, CLIENT, REKNIT, SERVER, generated, inside, namespaces, process
+from proxy import ADDRESS, CLIENT, REKNIT, SERVER, generated, inside, namespaces, process, run
 
 ENGINE = ["two-paths-50ms", "wireless-arq", "leo"]
 KERNEL = [("cubic", "two-paths-200ms"), *[(sender, path) for path in ("clean", "lossy") for sender in ("cubic", "bbr")]]
+# Those of reknit/live.py.
+RANDOM = [
+    "101-01",
+    "101-07",
+    "101-08",
+    "101-09",
+    "102-00",
+    "102-01",
+    "102-02",
+    "102-06",
+    "102-08",
+    "103-06",
+    "103-07",
+    "104-02",
+]
 SHIELD = """
+LOG=$(mktemp)
+trap 'rm "$LOG"' EXIT
 "$REKNIT" shield --interface reknit0 --mode resequence 2>"$LOG" &
 shield=$!
 until grep -q event=started "$LOG"; do kill -0 $shield || exit 1; sleep 0.05; done
@@ -38,21 +57,22 @@ def by_engine(path: str, args: argparse.Namespace, *options: str) -> float:
     return statistics.median(one["goodput_mbit_s"] for one in document["transfers"])
 
 
-def by_kernel(sender: str, path: str, folder: Path, args: argparse.Namespace, shield: bool) -> float:
+def by_kernel(sender: str, path: str, folder: Path, args: argparse.Namespace, shield: bool, at_once: int) -> float:
     """Return the median goodput of a congestion control of the kernel in Mbit/s."""
     curl = ["curl", "-s", "-o", "/dev/null", "-w", "%{size_download} %{time_total}", "--max-time", str(args.seconds)]
     curl.append(f"http://{ADDRESS}/sent")
     program = ["sh", "-c", SHIELD, "shield", *curl] if shield else curl
-    environment = os.environ | {"REKNIT": str(REKNIT), "LOG": str(folder / "log")}
+    environment = os.environ | {"REKNIT": str(REKNIT)}
+
+    def transfer(seed: int) -> float:
+        emulate = [str(REKNIT), "emulate", "--quiet", "--down", path, "--seed", str(seed), "--", *program]
+        done = subprocess.run(inside(CLIENT, *emulate), check=False, stdout=subprocess.PIPE, env=environment)
+        size, seconds = done.stdout.decode().split()
+        return float(size) * 8e-6 / float(seconds)
+
     server = inside(SERVER, sys.executable, str(Path(__file__).with_name("proxy.py")), "serve", str(folder), sender)
-    found = []
-    with process(server, "serving"):
-        for seed in range(1, args.repeat + 1):
-            emulate = [str(REKNIT), "emulate", "--quiet", "--down", path, "--seed", str(seed), "--", *program]
-            done = subprocess.run(inside(CLIENT, *emulate), check=False, stdout=subprocess.PIPE, env=environment)
-            size, seconds = done.stdout.decode().split()
-            found.append(float(size) * 8e-6 / float(seconds))
-    return statistics.median(found)
+    with process(server, "serving"), ThreadPoolExecutor(at_once) as pool:
+        return statistics.median(pool.map(transfer, range(1, args.repeat + 1)))
 
 
 def main() -> None:
@@ -73,15 +93,20 @@ def main() -> None:
         folder = Path(name)
         with (folder / "sent").open("wb") as sent:
             sent.truncate(2_000_000_000)
-        for sender, path in KERNEL:
-            measured = [by_kernel(sender, path, folder, args, shield) for shield in (False, True)]
+        run(str(REKNIT), "matrix", "--seed", "101,102,103,104", "--paths", "10", "--write", name)
+        rows_of_kernels = [(sender, path, path, 1) for sender, path in KERNEL]
+        rows_of_kernels += [
+            (sender, path, f"{name}/{path}.toml", args.repeat) for path in RANDOM for sender in ("cubic", "bbr")
+        ]
+        for sender, path, file, at_once in rows_of_kernels:
+            measured = [by_kernel(sender, file, folder, args, shield, at_once) for shield in (False, True)]
             add(f"kernel, {sender.upper()}", path, *measured)
     print(f"# A shield in front of the receiver, live\n\n{generated('study/benches/shield_live.py')}\n")
     print(
         f"Goodput in Mbit/s, medians of {args.repeat} transfers of {args.seconds} s to this machine's kernel. `sack` is"
     )
     print("reknit's, with `--shield resequence` of `reknit testbed`; kernels send through `reknit emulate` to one with")
-    print("`reknit shield --mode resequence`.\n")
+    print("`reknit shield --mode resequence`. Paths with numbers are of `reknit matrix --paths 10`.\n")
     print("| sender | path | without | with a shield | ratio |\n|---|---|---|---|---|")
     print("\n".join(rows))
 
