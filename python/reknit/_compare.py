@@ -418,8 +418,8 @@ def path(name: File | Table, *, set: Settings | None = None, seed: int = 1) -> p
         A row for each ``direction``: ``packets`` sent of ``size_bytes`` bytes, one every ``gap_ms``; one-way delays in
         ms (``delay_p50_ms`` to ``delay_max_ms``); packets ``lost``, ``duplicated`` and ``reordered`` (RFC 4737 section
         3.3), and the ratio of reordered packets; reordering extents in packets (section 4.2; null if nothing was
-        reordered); ``extent_at_least_3``: packets overtaken by at least three later ones, which can trigger a false
-        fast retransmit; ``n_reordered_3``: packets for which the three arrivals just before were all sent later
+        reordered); ``extent_at_least_3``: packets at least three places late, which can trigger a false fast
+        retransmit; ``n_reordered_3``: packets for which the three arrivals just before were all sent later
         (section 5).
 
     Raises

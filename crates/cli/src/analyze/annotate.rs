@@ -91,8 +91,8 @@ fn comment(event: &Event) -> String {
         Verdict::Lost => "replaces a lost packet".to_owned(),
         Verdict::Discarded => "the receiver did not keep this packet, because earlier data was missing".to_owned(),
         Verdict::Reordered { packets, late } => {
-            let packets = how_many(packets.into(), "packet");
-            format!("late, not lost: overtaken by {packets}, {} ms late", number(late.as_secs_f64() * 1e3))
+            let places = how_many(packets.into(), "place");
+            format!("late, not lost: by {places} and {} ms", number(late.as_secs_f64() * 1e3))
         }
         Verdict::Duplicated if event.side == PathPart::Downstream => "the network duplicated this packet".to_owned(),
         Verdict::Duplicated => "a duplicate made by the network".to_owned(),

@@ -63,7 +63,7 @@ pub(super) fn summary(label: &str, seed: u64, report: &Report) -> String {
             output::per_cent(counts.reordered_share()),
         );
         if counts.reordered > 0 {
-            let _ = write!(text, ", overtaken by up to {}", output::how_many(counts.largest_extent.into(), "packet"));
+            let _ = write!(text, ", by up to {}", output::how_many(counts.largest_extent.into(), "place"));
         }
         if counts.copies > 0 {
             let _ = write!(text, ", {} copies", output::whole(counts.copies));
