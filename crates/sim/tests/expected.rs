@@ -3,6 +3,7 @@
 //! that deliver in order, lose, reorder and duplicate. `PROOF_SEGMENTS` sets the number of segments, roughly.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use reknit_path::Profile;
 use reknit_sim::{Scenario, Workload, run};
@@ -34,17 +35,17 @@ fn scenario(path: &str, variant: &Variant) -> Scenario {
 #[test]
 fn a_fast_path_changes_what_the_slow_path_does() {
     proof::begin(1);
-    // Two threads share the variants.
-    std::thread::scope(|scope| {
-        for half in [0, 1] {
-            scope.spawn(move || {
-                for variant in VARIANTS.iter().skip(half).step_by(2) {
-                    for path in PATHS {
-                        run(&scenario(path, variant));
-                    }
-                }
-            });
+    let runs: Vec<_> =
+        PATHS.iter().flat_map(|path| VARIANTS.iter().map(move |variant| scenario(path, variant))).collect();
+    let next = AtomicUsize::new(0);
+    let run_all = || {
+        while let Some(scenario) = runs.get(next.fetch_add(1, Ordering::Relaxed)) {
+            run(scenario);
         }
+    };
+    std::thread::scope(|scope| {
+        scope.spawn(run_all);
+        run_all();
     });
     let (compared, wanted) = (proof::segments(), segments() * (VARIANTS.len() * PATHS.len()) as u64 / 2);
     assert!(compared > wanted, "only {compared} segments took a fast path");
