@@ -20,6 +20,7 @@ At the receiver, what limits how late a packet may be:
 
 * It remembers which of the last 4096 packets it has received, not 129: older ones count as duplicates.
 * It reports up to 256 ranges, not 64; the oldest are left out if the ACK does not fit into the packet.
+* It keeps up to 32 packets that overtake the end of the handshake, and processes them after it (RFC 9001 section 5.7).
 * It accepts one piece of a stream between gaps for each 512 bytes that it holds, if that is more than 1024: with more,
   it closes the connection. The limit of 1024 is the fix of RUSTSEC-2026-0185, tiny pieces that exhaust memory. For
   tiny pieces it stays.
@@ -55,7 +56,7 @@ SENDER = [
     Edit(
         "congestion.rs",
         "fn on_mtu_update(&mut self, new_mtu: u16);",
-        "before",
+        "after",
         """
     /// The window is to be reduced for the congestion event `event`
     #[allow(unused_variables)]
@@ -342,6 +343,38 @@ RECEIVER = [
             buf.truncate(no_acks_len);
             frame::Ack::encode(delay as _, &ranges, ecn, buf);
         }""",
+    ),
+    Edit(
+        "connection/mod.rs",
+        "zero_rtt_crypto: Option<ZeroRttCrypto>,",
+        "after",
+        "early: Vec<(SocketAddr, Option<EcnCodepoint>, Packet, Option<u64>)>,",
+    ),
+    Edit("connection/mod.rs", "zero_rtt_crypto: None,", "after", "early: Vec::new(),"),
+    Edit(
+        "connection/mod.rs",
+        'trace!("dropping short packet during handshake");',
+        "replace",
+        """if self.early.len() < 32 {
+                        self.early.push((remote, ecn, packet, number));
+                    }""",
+    ),
+    Edit(
+        "connection/mod.rs",
+        "self.process_decrypted_packet(now, remote, number, packet)",
+        "replace",
+        """let mut result = self.process_decrypted_packet(now, remote, number, packet);
+                    if !self.state.is_handshake() {
+                        for (remote, ecn, packet, number) in mem::take(&mut self.early) {
+                            if result.is_err() || self.state.is_closed() {
+                                break;
+                            }
+                            let spin = matches!(packet.header, Header::Short { spin: true, .. });
+                            self.on_packet_authenticated(now, SpaceId::Data, ecn, number, spin, true);
+                            result = self.process_decrypted_packet(now, remote, number, packet);
+                        }
+                    }
+                    result""",
     ),
     Edit(
         "connection/assembler.rs",

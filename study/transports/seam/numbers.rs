@@ -88,5 +88,6 @@ mod tests {
         assert_eq!(dedup.smallest_missing_in_interval(71, 299), Some(200));
         assert_eq!(dedup.smallest_missing_in_interval(201, 299), None);
         assert_eq!(dedup.smallest_missing_in_interval(69, 70), None);
+        assert!(dedup.missing_in_interval(69, 71) && !dedup.missing_in_interval(70, 71));
     }
 }

@@ -18,7 +18,7 @@ fn on(path: &str, transport: &Arc<dyn Transport>, seed: u64) -> RunResult {
 
 #[test]
 fn a_clean_link_is_filled() {
-    for transport in transports().iter() {
+    for transport in &transports() {
         let flow = &on("clean", transport, 1).flows[0];
         // 100 Mbit/s.
         assert!(flow.goodput() > 6e7, "{}: {}", transport.name(), flow.goodput());
@@ -33,7 +33,7 @@ fn a_clean_link_is_filled() {
 
 #[test]
 fn lost_data_is_retransmitted() {
-    for transport in transports().iter() {
+    for transport in &transports() {
         let flow = &on("lossy", transport, 1).flows[0];
         assert!(flow.lost > 0 && flow.goodput() > 1e5, "{}: {flow:?}", transport.name());
         assert!(flow.send.sent.retransmissions() > 0, "{}: {flow:?}", transport.name());
@@ -44,7 +44,7 @@ fn lost_data_is_retransmitted() {
 
 #[test]
 fn the_same_seed_gives_the_same_run() {
-    for transport in transports().iter() {
+    for transport in &transports() {
         let text = |seed| format!("{:?}", on("random-delay", transport, seed));
         assert_eq!(text(1), text(1), "{}", transport.name());
         assert_ne!(text(1), text(2), "{}", transport.name());
