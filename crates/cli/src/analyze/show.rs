@@ -258,7 +258,7 @@ pub(super) fn goodput(bytes: u64, duration_s: f64, mbit_s: f64) -> String {
     if duration_s < MIN_RATE_TIME {
         format!("{} in {} ms", how_many(bytes, "byte"), number(duration_s * 1e3))
     } else {
-        format!("{} Mbit/s", number(mbit_s))
+        format!("goodput {} Mbit/s", number(mbit_s))
     }
 }
 
