@@ -3,26 +3,33 @@
 //! connection, on the slow path; if the connection itself took a fast path, both must have the same state afterwards: all of
 //! it, with plug-ins and pending segments.
 
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 use std::fmt::Debug;
 use std::sync::atomic::{AtomicU64, Ordering};
+
+/// A fast path.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum FastPath {
+    /// Of a connection, for data.
+    Data,
+    /// Of a connection, for an ACK without data.
+    Ack,
+    /// Of a sender, for an ACK of segments that were sent once.
+    SentOnce,
+}
 
 /// Zero before [`begin`].
 static INTERVAL: AtomicU64 = AtomicU64::new(0);
 static PROCESSED: AtomicU64 = AtomicU64::new(0);
-static COMPARED: AtomicU64 = AtomicU64::new(0);
-
-/// Which paths the connection of this thread may take.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Taken {
-    Any,
-    /// A fast one was taken.
-    Fast,
-    SlowOnly,
-}
+/// By [`FastPath`].
+static COMPARED: [AtomicU64; 3] = [const { AtomicU64::new(0) }; 3];
 
 thread_local! {
-    static TAKEN: Cell<Taken> = const { Cell::new(Taken::Any) };
+    static SLOW_ONLY: Cell<bool> = const { Cell::new(false) };
+    /// The fast paths that the segment has taken.
+    static TAKEN: Cell<[bool; 3]> = const { Cell::new([false; 3]) };
+    /// What plug-ins were told about the segment.
+    static TOLD: RefCell<String> = const { RefCell::new(String::new()) };
 }
 
 /// From now on, one of `interval` segments is compared, in all connections of this process. Has no effect without debug
@@ -37,20 +44,29 @@ fn is_due() -> bool {
     interval > 0 && PROCESSED.fetch_add(1, Ordering::Relaxed).is_multiple_of(interval)
 }
 
-/// How many segments have taken a fast path with the same result as the slow one.
-pub fn segments() -> u64 {
-    COMPARED.load(Ordering::Relaxed)
+/// How many segments have taken `path` with the same result as the slow one.
+pub fn segments(path: FastPath) -> u64 {
+    COMPARED[path as usize].load(Ordering::Relaxed)
 }
 
 /// True if the connection must take the slow path now. Called before a fast path is taken.
 pub(crate) fn takes_slow_path() -> bool {
-    cfg!(debug_assertions) && TAKEN.get() == Taken::SlowOnly
+    cfg!(debug_assertions) && SLOW_ONLY.get()
 }
 
 /// A fast path is taken.
-pub(crate) fn note_fast_path() {
+pub(crate) fn note_fast_path(path: FastPath) {
     if cfg!(debug_assertions) {
-        TAKEN.set(Taken::Fast);
+        let mut taken = TAKEN.get();
+        taken[path as usize] = true;
+        TAKEN.set(taken);
+    }
+}
+
+/// Plug-ins were told `facts`, of which they may keep anything.
+pub(crate) fn note_facts(facts: &impl Debug) {
+    if cfg!(debug_assertions) && INTERVAL.load(Ordering::Relaxed) > 0 {
+        TOLD.with_borrow_mut(|told| *told = format!("{facts:?}"));
     }
 }
 
@@ -64,14 +80,21 @@ where
         return process(connection);
     }
     let mut slow = connection.clone();
-    TAKEN.set(Taken::SlowOnly);
+    SLOW_ONLY.set(true);
+    TOLD.take();
     let result_of_slow = process(&mut slow);
-    TAKEN.set(Taken::Any);
+    SLOW_ONLY.set(false);
+    TAKEN.set([false; 3]);
+    let told = TOLD.take();
     let result = process(connection);
-    if TAKEN.get() == Taken::Fast {
+    let taken = TAKEN.get();
+    if taken != [false; 3] {
         let is_same = result == result_of_slow && *connection == slow;
         assert!(is_same, "the fast path differs from the slow one: {}", difference(connection, &slow));
-        COMPARED.fetch_add(1, Ordering::Relaxed);
+        assert_eq!(TOLD.take(), told, "plug-ins are told otherwise on the fast path");
+        for (count, taken) in COMPARED.iter().zip(taken) {
+            count.fetch_add(taken.into(), Ordering::Relaxed);
+        }
     }
     result
 }

@@ -158,9 +158,10 @@ macro_rules! quantity {
             }
         }
 
+        /// Exact, unlike `Display`: states are compared by what `Debug` shows.
         impl std::fmt::Debug for $type {
             fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-                std::fmt::Display::fmt(self, f)
+                f.write_str(&$syntax.exact(self.0))
             }
         }
 

@@ -1,17 +1,17 @@
 //! The fast path of an expected segment. In ESTABLISHED, a segment is expected if its only flags are ACK and PSH, its timestamp
-//! is not older than the newest, and it is
-//! - an ACK without data: SEG.SEQ = RCV.NXT and SND.UNA <= SEG.ACK <= SND.NXT, or
-//! - data at an end that has only received: within the window (in order or not), SEG.ACK = SND.UNA, no SACK blocks, and the
-//!   peer has sent no FIN.
+//! is not older than the newest (if timestamps were agreed on), and it is
+//! - an ACK without data, with or without SACK blocks: SEG.SEQ = RCV.NXT and SND.UNA <= SEG.ACK <= SND.NXT, or
+//! - data, completely within the window (in order or not), at an end whose application has neither written nor closed:
+//!   SEG.ACK = SND.UNA, no SACK blocks, and the peer has sent no FIN.
 //!
 //! [`Connection::on_segment`] asks for each segment, after the timers that are due, whether it is expected; then the checks of
-//! [`super::input`] are not needed, because it passes all of them. [`super::output`] sends what it causes. Tests compare it with
-//! the slow path ([`crate::proof`]).
+//! [`super::input`] are not needed, because it passes all of them, nor the processing of the ACK and FIN of data, which bring nothing
+//! new. [`super::output`] sends what it causes. Tests compare it with the slow path ([`crate::proof`]).
 
 use reknit_units::{Bytes, Instant};
 
 use super::{Connection, State};
-use crate::proof;
+use crate::proof::{self, FastPath};
 use crate::receiver::Delivery;
 use crate::segment::{Flags, Segment};
 use crate::sender::WindowUpdate;
@@ -29,7 +29,7 @@ pub(super) enum Expected {
 impl Connection {
     /// What the segment is, if it is expected.
     pub(super) fn expected(&self, now: Instant, segment: &Segment) -> Option<Expected> {
-        let is_plain = segment.flags | Flags::PSH == Flags::ACK | Flags::PSH;
+        let is_plain = segment.flags == Flags::ACK || segment.flags == Flags::ACK | Flags::PSH;
         if !is_plain || self.state() != State::Established || proof::takes_slow_path() {
             return None;
         }
@@ -43,8 +43,8 @@ impl Connection {
             let is_acceptable = start == rcv_nxt && ack >= snd.snd_una && ack <= snd.snd_nxt;
             return is_acceptable.then_some(Expected::Ack { ack });
         }
-        let repeats = ack == snd.snd_una && segment.options.sack.is_empty();
-        let only_receives = repeats && self.sender.only_receives();
+        let repeats_last_ack = ack == snd.snd_una && segment.options.sack.is_empty();
+        let only_receives = repeats_last_ack && self.sender.only_receives();
         let fits = self.receiver.has_room_until(start + Bytes(u64::from(segment.len)));
         (only_receives && fits).then_some(Expected::Data { start })
     }
@@ -59,9 +59,9 @@ impl Connection {
 
     /// Processes it.
     pub(super) fn on_expected(&mut self, now: Instant, segment: &Segment, expected: Expected) -> Option<Delivery> {
-        proof::note_fast_path();
         match expected {
             Expected::Ack { ack } => {
+                proof::note_fast_path(FastPath::Ack);
                 let start = self.receiver.rcv_nxt();
                 if self.on_acceptable_ack(now, segment, start, ack).has_passed() {
                     self.note_timestamp(now, segment, start);
@@ -69,6 +69,7 @@ impl Connection {
                 None
             }
             Expected::Data { start } => {
+                proof::note_fast_path(FastPath::Data);
                 self.silence.end(now);
                 if self.sender.repeats_timestamps() {
                     self.note_echo(now, segment);

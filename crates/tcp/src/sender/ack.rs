@@ -16,6 +16,7 @@ use super::rtt::Delivered;
 use super::{SackReport, Sender, context};
 use crate::experiment::{ExperimentalOption, Features};
 use crate::facts::{AckFacts, Dsack, Phase, RateSample, TIMESTAMP_TICK};
+use crate::proof;
 use crate::scoreboard::{AT_ONCE, Duplicate, Scoreboard, SegId};
 use crate::seq::Offset;
 
@@ -310,6 +311,7 @@ impl Sender {
     }
 
     pub(super) fn count(&mut self, ack: &AckFacts<'_>) {
+        proof::note_facts(ack);
         self.state.note_ack();
         if let Some(last) = ack.newly.last().and_then(|id| self.board.get(*id)) {
             self.peer.note_acked(last);

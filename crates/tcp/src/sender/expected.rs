@@ -1,9 +1,11 @@
-//! The fast path of an expected ACK: it acknowledges whole segments that were sent once, while nothing is SACKed, lost or
-//! retransmitted, and neither an earlier ACK nor a window probe is pending. Most ACKs of a transfer without reordering are of this kind.
+//! The fast path of an ACK that arrives while all goes well: it acknowledges whole segments (at most 2048), all of which were sent
+//! once, without SACK blocks and ECN echo; the sender is in Open, nothing is SACKed, lost or retransmitted, and no earlier ACK,
+//! window probe or withheld segment is pending. Most ACKs of a transfer without reordering are of this kind.
 //!
-//! [`Sender::on_ack`] asks for each ACK whether it is expected, and then calls [`Sender::run_fast_path`] instead of the
-//! pipeline of [`super::ack`]. What it does is a part of the same numbered steps: the others change nothing. Tests
-//! compare it with the pipeline ([`crate::proof`]).
+//! [`Sender::on_ack`] asks for each ACK whether it is such an ACK, and then calls [`Sender::run_fast_path`] instead of the pipeline of
+//! [`super::ack`]. It runs the same numbered steps without those parts that need SACK blocks, an ECN echo, a duplicate, a
+//! retransmission or another state than Open. `choose_order` is left out: it would choose to retransmit first, which is the order
+//! after each `transmit`. Tests compare it with the pipeline ([`crate::proof`]).
 
 use std::mem;
 
@@ -12,15 +14,16 @@ use reknit_units::{Instant, Segments};
 use super::rate::add_losses;
 use super::{AckInput, Sender, context};
 use crate::facts::AckFacts;
-use crate::proof;
+use crate::proof::{self, FastPath};
 
 impl Sender {
     /// The number of segments that `input` acknowledges, if it is expected.
     pub(super) fn expected(&self, input: &AckInput) -> Option<usize> {
         let is_plain = input.ack > self.state.snd_una && input.sack.is_none() && !input.ece;
         let is_undisturbed = self.recovery.is_open() && self.board.is_undisturbed();
-        let is_at_rest = self.backlog.is_empty() && self.withholder.is_none() && !self.timers.is_probing_window();
-        if is_plain && is_undisturbed && is_at_rest && !proof::takes_slow_path() {
+        let nothing_is_pending =
+            self.backlog.is_empty() && self.withholder.is_none() && !self.timers.is_probing_window();
+        if is_plain && is_undisturbed && nothing_is_pending && !proof::takes_slow_path() {
             return self.board.sent_once_until(input.ack);
         }
         None
@@ -28,7 +31,7 @@ impl Sender {
 
     /// Steps 2 to 10 for an expected ACK of the first `segments` segments.
     pub(super) fn run_fast_path(&mut self, now: Instant, input: &AckInput, segments: usize) {
-        proof::note_fast_path();
+        proof::note_fast_path(FastPath::SentOnce);
         let mut newly = mem::take(&mut self.newly);
         newly.clear();
         self.update_window(now, input.window_update()); // step 2
