@@ -29,7 +29,7 @@ pub(super) enum Expected {
 impl Connection {
     /// What the segment is, if it is expected.
     pub(super) fn expected(&self, now: Instant, segment: &Segment) -> Option<Expected> {
-        let is_plain = segment.flags == Flags::ACK || segment.flags == Flags::ACK | Flags::PSH;
+        let is_plain = segment.flags | Flags::PSH == Flags::ACK | Flags::PSH; // PSH or not
         if !is_plain || self.state() != State::Established || proof::takes_slow_path() {
             return None;
         }
