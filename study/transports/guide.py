@@ -1,6 +1,6 @@
 """Measure what docs/guide/quic.md says about quinn; write study/results/quic.md, and the table of the guide.
 
-    python study/transports/guide.py                       build three programs, simulate, write the page
+    python study/transports/guide.py                       build three programs, simulate, write the page: ten minutes
     python study/transports/guide.py --duration 10 --seeds 1
 
 The programs have the published crate, and those of `seam.py sender` and `seam.py both`. If REKNIT_TRANSPORTS has the
