@@ -92,19 +92,22 @@ impl<const BUCKETS: usize> Decisions<BUCKETS> {
         if !self.repairs.is_full() {
             return true;
         }
+        if self.repairs.remove_last(|repair| self.reductions.event_of(repair.first).is_none()) {
+            return true;
+        }
         let mut counts = [0_u8; Reductions::EVENTS];
         let its_own = self.reductions.event_of(number);
-        counts[its_own] += 1;
-        for repair in self.repairs.iter() {
-            counts[self.reductions.event_of(repair.first)] += 1;
+        for event in self.repairs.iter().map(|repair| self.reductions.event_of(repair.first)).chain([its_own]).flatten()
+        {
+            counts[event] += 1;
         }
         let (most, count) =
             (0..counts.len()).map(|event| (event, counts[event])).max_by_key(|(_, n)| *n).unwrap_or_default();
-        if count > 1 && most == its_own {
+        if count > 1 && Some(most) == its_own {
             return false;
         }
         if count > 1 {
-            self.repairs.remove_last(|repair| self.reductions.event_of(repair.first) == most);
+            self.repairs.remove_last(|repair| self.reductions.event_of(repair.first) == Some(most));
             self.changed = true;
         }
         true
@@ -135,7 +138,8 @@ impl<const BUCKETS: usize> Decisions<BUCKETS> {
             } else {
                 decided.look_again = decided.look_again.min(due);
             }
-            if (repair.is_lost || at_once) && self.reductions.is_unanswered(repair) {
+            let is_unanswered = (repair.is_lost || at_once) && self.reductions.is_unanswered(repair);
+            if is_unanswered || repair.is_lost && self.reductions.was_undone(repair) {
                 decided.cause = decided.cause.or(Some(*repair));
             }
         }
@@ -238,5 +242,39 @@ mod tests {
         let mut undone = None;
         decisions.undo_spurious(|hole| undone = Some(hole));
         assert_eq!(undone, Some(5));
+    }
+
+    /// The reduction for 5 and all losses below 9 was undone.
+    fn after_an_undo() -> Decisions<92> {
+        let mut decisions = Decisions::<92>::new();
+        decisions.on_retransmitted(at(10), 5, at(0), 9);
+        decisions.reduce(5, 9);
+        decisions.on_original(at(20), 5);
+        decisions.undo_spurious(|_| {});
+        decisions
+    }
+
+    #[test]
+    fn after_an_undo_a_loss_of_the_same_event_reduces_the_window_when_it_is_certain() {
+        let mut decisions = after_an_undo();
+        decisions.on_retransmitted(at(30), 7, at(20), 9);
+        let at_once = Terms { at_once: true, ..TERMS };
+        assert!(decisions.decide(at(49), &at_once).cause.is_none(), "it is probably late, too");
+        assert_eq!(cause(&mut decisions, 50), Some(7));
+        decisions.reduce(7, 9);
+        assert_eq!(cause(&mut decisions, 51), None, "once for each event");
+    }
+
+    #[test]
+    fn retransmissions_of_an_event_without_reduction_do_not_keep_later_ones_out() {
+        let mut decisions = after_an_undo();
+        for number in 0..12 {
+            decisions.on_retransmitted(at(30 + number), number % 8, at(20 + number), 9);
+        }
+        assert!(decisions.make_room(20));
+        decisions.on_retransmitted(at(50), 20, at(45), 30);
+        let undone = (0..9).map(|number| decisions.reductions.event_of(number));
+        assert!(undone.into_iter().all(|event| event.is_none()) && decisions.reductions.event_of(20).is_some());
+        assert!(decisions.repairs.iter().any(|repair| repair.first == 20));
     }
 }

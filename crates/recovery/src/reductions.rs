@@ -31,6 +31,8 @@ pub struct Reductions {
     list: List<Reduction, MAX_REDUCTIONS>,
     /// Losses of packets below this have caused a reduction.
     answered_until: u64,
+    /// The last of these reductions was undone.
+    last_was_undone: bool,
 }
 
 impl Default for Reductions {
@@ -42,21 +44,26 @@ impl Default for Reductions {
 impl Reductions {
     /// None.
     pub const fn new() -> Reductions {
-        Reductions { list: List::new(Reduction::UNUSED), answered_until: 0 }
+        Reductions { list: List::new(Reduction::UNUSED), answered_until: 0, last_was_undone: false }
     }
 
     /// The most congestion events: those of the reductions, and the next one.
     pub(crate) const EVENTS: usize = MAX_REDUCTIONS + 1;
 
-    /// Which of them a loss of `number` belongs to.
-    pub(crate) fn event_of(&self, number: u64) -> usize {
+    /// Which of them a loss of `number` belongs to. None: to an earlier one, whose reduction was undone or is no longer kept.
+    pub(crate) fn event_of(&self, number: u64) -> Option<usize> {
         let found = self.list.as_slice().iter().position(|reduction| number < reduction.end());
-        found.unwrap_or(MAX_REDUCTIONS)
+        found.or_else(|| (number >= self.answered_until).then_some(MAX_REDUCTIONS))
     }
 
     /// True if `repair` has not caused a reduction yet.
     pub fn is_unanswered(&self, repair: &Repair) -> bool {
         repair.first >= self.answered_until
+    }
+
+    /// True if the reduction that `repair` has caused was undone. Another then needs certainty.
+    pub fn was_undone(&self, repair: &Repair) -> bool {
+        self.last_was_undone && self.event_of(repair.first).is_none()
     }
 
     /// The window is reduced for `hole`, because of all losses below `end`.
@@ -66,6 +73,7 @@ impl Reductions {
 
     fn push(&mut self, hole: u64, end: u64, is_final: bool) {
         self.answered_until = end;
+        self.last_was_undone = false;
         let len = u32::try_from(end.saturating_sub(hole)).unwrap_or(u32::MAX);
         self.list.push(Reduction { hole, len, is_final });
     }
@@ -106,11 +114,13 @@ impl Reductions {
     /// Removes the reductions without a remaining repair that may have been needed. Calls `undo` with the hole of each.
     pub fn undo_spurious(&mut self, repairs: &Repairs, mut undo: impl FnMut(u64)) {
         let mut start = 0;
+        let (answered_until, last_was_undone) = (self.answered_until, &mut self.last_was_undone);
         self.list.retain(|reduction| {
             let packets = start..reduction.end();
             start = reduction.end();
             let stands = reduction.is_final || repairs.iter().any(|repair| packets.contains(&repair.first));
             if !stands {
+                *last_was_undone |= reduction.end() >= answered_until;
                 undo(reduction.hole);
             }
             stands

@@ -120,11 +120,10 @@ impl Repairs {
         self.list.is_full()
     }
 
-    /// Forgets the last repair for which `is_one` is true.
-    pub(crate) fn remove_last(&mut self, is_one: impl Fn(&Repair) -> bool) {
-        if let Some(i) = self.list.as_slice().iter().rposition(is_one) {
-            self.list.remove(i);
-        }
+    /// Forgets the last repair for which `is_one` is true. False if there is none.
+    pub(crate) fn remove_last(&mut self, is_one: impl Fn(&Repair) -> bool) -> bool {
+        let found = self.list.as_slice().iter().rposition(is_one);
+        found.map(|i| self.list.remove(i)).is_some()
     }
 
     /// `number`, missing since `opened`, is retransmitted `now`. Losses of packets below `event_end` belong to the same
