@@ -39,7 +39,7 @@
 //! - *Trust.* The evidence comes from the receiver, which may lie. While the undo limit
 //!   `bounded` forbids undos, each loss reduces the window at once, and the reduction is final.
 //! - *Undo.* A reduction is undone when all retransmissions of its event turn out to be spurious. The window
-//!   becomes what it would be without this reduction, even if others followed.
+//!   becomes what it would be without this reduction, even if others followed. More losses of the event reduce it only when certain.
 //! - *Grow.* The window grows by the bytes delivered, including SACKed ones. Slow start pauses while a retransmission
 //!   is undecided, if the window has more than 32 segments or the RTTs of the last round trip show a queue. The window limits the
 //!   pipe.
