@@ -88,6 +88,9 @@ pub(super) fn left_out(analysis: &Analysis) -> Option<String> {
     Some(format!("left out: {kinds}{more}"))
 }
 
+/// A lower rate is shown as zero, Mbit/s.
+const LEAST_SHOWN: f64 = 0.005;
+
 /// The answer: what happened, on what path, what it cost, what to do, and how sure that is.
 pub(super) fn first_screen(worst: &DirectionReport) -> Vec<(String, String)> {
     let none = if worst.incident(Incident::ResetByReceiver).is_some() && worst.verdicts.all() == 0 {
@@ -320,8 +323,13 @@ fn cost(worst: &DirectionReport) -> Option<String> {
         0 if !shows_arrivals(worst) => "not known: the capture has no acknowledgments".to_owned(),
         bytes => goodput(bytes, worst.duration_s, worst.goodput_mbit_s),
     };
-    let about = if cost.lost_is_least { "" } else { "an estimated " };
-    let which_cost = format!("which cost {about}{} Mbit/s", estimated(cost));
+    let which_cost = if cost.lost_is_least {
+        format!("which cost {} Mbit/s", estimated(cost))
+    } else if cost.lost_most_mbit_s < LEAST_SHOWN {
+        "at no measurable cost".to_owned()
+    } else {
+        format!("which cost an estimated {} Mbit/s", estimated(cost))
+    };
     if cost.false_reductions > 0 {
         let times = how_often(cost.false_reductions);
         let _ = write!(text, "; the sender reduced its window {times} although nothing was lost, {which_cost}");
