@@ -1,5 +1,8 @@
 //! Programs over an emulated path. All traffic stays in namespaces that the command makes.
 
+#[path = "emulate/leftovers.rs"]
+mod leftovers;
+
 use std::path::PathBuf;
 use std::process::{Command, Output, Stdio};
 
@@ -346,39 +349,6 @@ fn signals_are_passed_on() {
     std::io::Read::read_exact(child.stdout.as_mut().unwrap(), &mut ready).unwrap();
     kill(Pid::from_raw(child.id().cast_signed()), Signal::SIGTERM).unwrap();
     assert_eq!(child.wait().unwrap().code(), Some(9));
-}
-
-/// Kills an emulation that has left rules, and a process that outlives it; the next start removes them.
-const KILL: &str = r#"
-mkfifo $FIFO
-exec 3<>$FIFO
-$REKNIT emulate --path clean --quiet -- sh -c 'setsid sleep 4321 & echo $!; exec sleep 100' >&3 &
-ours=$!
-read left <&3
-kill -9 $ours
-wait $ours
-nft list tables | grep -c reknit_
-cat /proc/sys/net/ipv4/ip_forward
-$REKNIT emulate --path clean -- true 2>&1 | grep ": removed"
-nft list tables | grep -c reknit_
-cat /proc/sys/net/ipv4/ip_forward
-case "$(cat /proc/$left/stat)" in *") Z "* | "") echo gone ;; esac
-"#;
-
-/// Runs in a separate namespace, so that the machine's rules and other emulations have no effect.
-#[test]
-fn the_next_start_cleans_up_after_a_kill() {
-    if !can_run(&["nft", "setsid", "unshare"]) {
-        return;
-    }
-    let fifo = file("fifo");
-    let mut command = Command::new("unshare");
-    command.args(["-n", "sh", "-c", KILL]).env("FIFO", &fifo).env("REKNIT", env!("CARGO_BIN_EXE_reknit"));
-    let output = command.output().unwrap();
-    let text = stdout(&output);
-    let (notes, rest): (Vec<&str>, Vec<&str>) = text.lines().partition(|line| line.contains(": "));
-    assert_eq!(rest, ["1", "1", "0", "0", "gone"], "{text}{}", stderr(&output));
-    assert!(notes.contains(&"note: removed what a killed emulation had left: firewall rules"), "{text}");
 }
 
 #[test]

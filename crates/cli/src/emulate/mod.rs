@@ -139,7 +139,7 @@ pub(crate) fn run(args: &Args) -> Result<u8, Failure> {
     };
     let report = match emulate::run(&spec, listener) {
         Ok(report) => report,
-        Err(error @ EmulateError::Command { .. }) => {
+        Err(error @ (EmulateError::Command { .. } | EmulateError::Interrupted { .. })) => {
             output::note(format_args!("error: {error}"));
             return Ok(error.exit_code());
         }

@@ -12,14 +12,16 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use nix::fcntl::{Flock, FlockArg};
+use nix::fcntl::Flock;
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
+
+use super::lock::lock;
 
 /// The environment variable that names the instance.
 pub(super) const MARK: &str = "REKNIT_EMULATE_ID";
 /// Where the files are.
-const FOLDER: &str = "/run/reknit/emulate";
+pub(super) const FOLDER: &str = "/run/reknit/emulate";
 /// The setting that forwards IPv4 packets.
 const FORWARDING: &str = "/proc/sys/net/ipv4/ip_forward";
 /// The end of the name of the file with the old value of [`FORWARDING`].
@@ -71,35 +73,37 @@ fn namespace() -> io::Result<u64> {
     Ok(fs::metadata("/proc/thread-self/ns/net")?.ino())
 }
 
-/// A lock: no other instance is set up or ends while it is held.
-pub(super) fn lock() -> io::Result<Flock<File>> {
-    fs::create_dir_all(FOLDER)?;
-    let file = File::create(Path::new(FOLDER).join("lock"))?;
-    Flock::lock(file, FlockArg::LockExclusive).map_err(|(_, error)| error.into())
-}
-
 /// Undoes the changes in the namespace outside when dropped.
 #[derive(Debug)]
 pub(super) struct CleanupGuard {
     file: PathBuf,
+    /// Held while this instance is set up. Another descriptor could not lock the file a second time.
+    lock: Option<Flock<File>>,
 }
 
 impl CleanupGuard {
     /// Registers `commands`, which are run at the end. Called before the change that they undo.
-    pub(super) fn promise(instance: Instance, commands: &[Vec<String>]) -> io::Result<CleanupGuard> {
+    pub(super) fn promise(instance: Instance, commands: &[Vec<String>], lock: Flock<File>) -> io::Result<CleanupGuard> {
         let file = Path::new(FOLDER).join(format!("{}-{instance}", namespace()?));
         let lines: Vec<String> = commands.iter().map(|command| command.join("\t")).collect();
         fs::write(&file, lines.join("\n"))?;
-        Ok(CleanupGuard { file })
+        Ok(CleanupGuard { file, lock: Some(lock) })
+    }
+
+    /// The instance is set up: others may be.
+    pub(super) fn release_lock(&mut self) {
+        self.lock = None;
     }
 }
 
 impl Drop for CleanupGuard {
     fn drop(&mut self) {
-        let lock = lock();
         run(&self.file);
-        restore_forwarding();
-        drop(lock);
+        // If a signal ends the wait for the lock, the next start restores the setting.
+        let lock = self.lock.take().or_else(|| lock().ok());
+        if lock.is_some() {
+            restore_forwarding();
+        }
     }
 }
 

@@ -12,7 +12,7 @@
 //! | `session` | signals, the meter, the end of the command |
 //! | `ends`, `children` | the threads in the namespaces, and the programs that they run |
 //! | `namespaces`, `netlink`, `names` | devices, addresses, routes; what programs find in `/etc/resolv.conf` |
-//! | `nat`, `leftovers` | changes outside, and how they are undone, even after a crash |
+//! | `nat`, `leftovers`, `lock` | changes outside, and how they are undone, even after a crash |
 //! | `relay`, `connections` | the uplink of a private outer end |
 //! | `shell` | an interactive shell instead of a command |
 
@@ -22,6 +22,7 @@ mod connections;
 mod direction;
 mod ends;
 pub(crate) mod leftovers;
+mod lock;
 mod meter;
 mod names;
 mod namespaces;
@@ -39,6 +40,7 @@ use std::net::Ipv4Addr;
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::channel;
 
+use nix::sys::signal::Signal;
 use nix::unistd::{Pid, geteuid};
 use reknit_units::{Duration, Instant};
 use tun_rs::SyncDevice;
@@ -181,17 +183,27 @@ pub enum EmulateError {
     /// NAT was requested, which only root may set up.
     #[error("--outside nat: needs root; --outside relay does not")]
     NeedsRoot,
+    /// A signal ended the wait for another emulation.
+    #[error("{}: {signal} while waiting for the lock", file.display())]
+    Interrupted {
+        /// The signal.
+        signal: Signal,
+        /// The locked file.
+        file: PathBuf,
+    },
     /// Packets can no longer be forwarded.
     #[error("the emulated path: {0}")]
     Failed(io::Error),
 }
 
 impl EmulateError {
-    /// The exit code that shells and `env` have for it: 127 if there is no such command, 126 if it cannot be run.
+    /// The exit code that shells and `env` have for it: 127 if there is no such command, 126 if it cannot be run, 128 and the
+    /// number of a signal.
     pub fn exit_code(&self) -> u8 {
         match self {
             EmulateError::Command { source, .. } if source.kind() == io::ErrorKind::NotFound => 127,
             EmulateError::Command { .. } => 126,
+            EmulateError::Interrupted { signal, .. } => u8::try_from(128 + *signal as i32).unwrap_or(1),
             _ => 1,
         }
     }
@@ -320,7 +332,7 @@ impl Setup {
     fn new(outside: Uplink, has_server: bool) -> Result<Setup, EmulateError> {
         let instance = Instance::current();
         // Networks and names of devices are chosen one after the other.
-        let lock = if outside == Uplink::Nat { Some(leftovers::lock().map_err(set_up("/run/reknit"))?) } else { None };
+        let lock = if outside == Uplink::Nat { Some(lock::lock()?) } else { None };
         let subnet = Subnet::choose().map_err(set_up("a network"))?;
         let names = Names::new(subnet, outside == Uplink::Nat);
         let gateway = Gateway {
@@ -331,11 +343,10 @@ impl Setup {
         let v6 = outside == Uplink::Nat && nat::reaches_v6();
         let (inner, inner_device) =
             InnerNamespace::start(subnet, names, v6).map_err(set_up("a network namespace with a TUN device"))?;
-        if outside == Uplink::Nat {
+        if let Some(lock) = lock {
             let outer_device = namespaces::outer_device(subnet).map_err(set_up("a TUN device"))?;
             let name = outer_device.name().map_err(set_up("a TUN device"))?;
-            let undo = nat::set_up(instance, subnet, &name, v6).map_err(set_up("address translation"))?;
-            drop(lock);
+            let undo = nat::set_up(instance, subnet, &name, v6, lock).map_err(set_up("address translation"))?;
             let names_only = |_| Relay::new(gateway, Scope::Names);
             let relay = gateway.resolver.map(names_only).transpose().map_err(set_up("a relay"))?;
             return Ok(Setup { subnet, inner, inner_device, outer_device, relay, _undo: Some(undo) });

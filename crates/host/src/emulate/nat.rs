@@ -1,8 +1,10 @@
 //! Network address translation (NAT) outside, so that the command reaches everything that this machine reaches.
 
-use std::fs;
+use std::fs::{self, File};
 use std::io::{self, Write};
 use std::process::{Command, Stdio};
+
+use nix::fcntl::Flock;
 
 use super::leftovers::{self, CleanupGuard, Instance};
 use super::namespaces::Subnet;
@@ -26,14 +28,21 @@ pub(super) fn reaches_v6() -> bool {
     forwards && is_installed("nft") && routes.lines().any(is_default)
 }
 
-/// Translates the addresses of `subnet`, whose outer device is `device`, and lets its packets pass. The result undoes
-/// it when dropped.
-pub(super) fn set_up(instance: Instance, subnet: Subnet, device: &str, v6: bool) -> io::Result<CleanupGuard> {
+/// Translates the addresses of `subnet`, whose outer device is `device`, and lets its packets pass. Releases the
+/// lock when that is done. The result undoes it when dropped.
+pub(super) fn set_up(
+    instance: Instance,
+    subnet: Subnet,
+    device: &str,
+    v6: bool,
+    lock: Flock<File>,
+) -> io::Result<CleanupGuard> {
     let rules =
         if is_installed("nft") { Rules::nft(instance, subnet, device, v6) } else { Rules::iptables(subnet, device) };
-    let undo = CleanupGuard::promise(instance, &rules.undo)?;
+    let mut undo = CleanupGuard::promise(instance, &rules.undo, lock)?;
     leftovers::allow_forwarding()?;
     rules.apply()?;
+    undo.release_lock();
     Ok(undo)
 }
 
@@ -133,7 +142,10 @@ fn execute(command: &[String], input: &str) -> io::Result<()> {
         .spawn()
         .map_err(|error| failed(error.to_string()))?;
     if let Some(mut stdin) = child.stdin.take() {
-        stdin.write_all(input.as_bytes()).map_err(|error| failed(error.to_string()))?;
+        match stdin.write_all(input.as_bytes()) {
+            Err(error) if error.kind() != io::ErrorKind::BrokenPipe => return Err(failed(error.to_string())),
+            _ => {} // if it did not read its input, it says why
+        }
     }
     let output = child.wait_with_output()?;
     if output.status.success() {
