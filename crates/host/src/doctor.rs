@@ -163,11 +163,21 @@ fn reverse_paths() -> Check {
 /// Changes that killed emulations have left behind.
 fn leftovers() -> Check {
     let found = leftovers::found();
-    let note = match found.as_slice() {
-        [] => "nothing is left of killed emulations".to_owned(),
-        _ => format!("{} of killed emulations; the next `reknit emulate` removes them", found.join(", ")),
-    };
-    Check { name: "leftovers", state: if found.is_empty() { State::Ok } else { State::Attention }, note }
+    let mut notes = Vec::new();
+    if !found.here.is_empty() {
+        notes.push(format!("{} of killed emulations; the next `reknit emulate` removes them", found.here.join(", ")));
+    }
+    notes.extend(found.elsewhere.iter().map(|(what, place)| {
+        format!(
+            "{what} of a killed emulation in the network namespace {place}; the next `reknit emulate` in that namespace \
+             removes them"
+        )
+    }));
+    let state = if notes.is_empty() { State::Ok } else { State::Attention };
+    if notes.is_empty() {
+        notes.push("nothing is left of killed emulations".to_owned());
+    }
+    Check { name: "leftovers", state, note: notes.join("; ") }
 }
 
 /// A program that only optional features need.

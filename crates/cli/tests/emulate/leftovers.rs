@@ -40,7 +40,10 @@ fn the_next_start_cleans_up_after_a_kill() {
     let text = stdout(&output);
     let (notes, rest): (Vec<&str>, Vec<&str>) = text.lines().partition(|line| line.contains(": "));
     assert_eq!(rest, ["1", "1", "0", "0", "gone"], "{text}{}", stderr(&output));
-    assert!(notes.contains(&"note: removed what a killed emulation had left: firewall rules"), "{text}");
+    let removed = |what| format!("note: removed what a killed emulation had left: {what}");
+    for what in ["firewall rules", "net.ipv4.ip_forward = 1"] {
+        assert!(notes.contains(&&*removed(what)), "{text}");
+    }
 }
 
 /// Address translation fails because there is neither nft nor iptables, or because nft is refused; nothing is left, and the
@@ -116,4 +119,52 @@ fn a_signal_ends_the_wait_for_another_emulation() {
     let ended = |signal| format!("error: /run/reknit/emulate/lock: {signal} while waiting for the lock");
     let expected = ["exit code 143", &ended("SIGTERM"), "exit code 130", &ended("SIGINT"), "exit code 3"];
     assert_eq!(lines, [&expected[..], &["-forwarding", "lock", "lock", "0"]].concat(), "{}", stderr(&output));
+}
+
+/// Kills an emulation in a namespace that is only mounted. The record of it is kept until that namespace is cleaned, or gone.
+const ELSEWHERE: &str = r"true
+touch /run/other
+unshare --net=/run/other true
+mkfifo $FOLDER/fifo
+exec 3<>$FOLDER/fifo
+killed() {
+    nsenter --net=/run/other $REKNIT emulate --path clean --outside nat --quiet -- sh -c 'echo >&3; exec sleep 100' &
+    read begun <&3
+    kill -9 $!
+    wait $!
+    $REKNIT emulate --path clean --outside nat --quiet -- true
+}
+state() {
+    nsenter --net=/run/other nft list tables | grep -c reknit_
+    nsenter --net=/run/other cat /proc/sys/net/ipv4/ip_forward
+}
+killed
+state
+$REKNIT doctor | tr -s ' \n' ' ' | sed 's/.* leftovers/leftovers/'
+echo
+nsenter --net=/run/other $REKNIT emulate --path clean --outside nat --quiet -- true
+state
+killed
+ls /run/reknit/emulate | wc -l
+umount /run/other
+$REKNIT emulate --path clean --outside nat --quiet -- true
+ls /run/reknit/emulate
+";
+
+#[test]
+fn leftovers_in_another_namespace_stay_recorded() {
+    if !can_run(&["mount", "nft", "nsenter", "unshare"]) {
+        return;
+    }
+    let output = alone("elsewhere", ELSEWHERE);
+    let text = stdout(&output);
+    let lines: Vec<&str> = text.lines().collect();
+    let ["1", "1", doctor, "0", "0", "3", "lock"] = lines[..] else { panic!("{text}{}", stderr(&output)) };
+    for what in ["firewall rules", "net.ipv4.ip_forward = 1"] {
+        let note = format!(
+            "{what} of a killed emulation in the network namespace /run/other; the next `reknit emulate` in that \
+             namespace removes them"
+        );
+        assert!(doctor.contains(&note), "{doctor}");
+    }
 }

@@ -5,7 +5,7 @@
 //! not mistaken for it. Commands inside have the instance in their environment. Changes by root in the namespace outside
 //! are written to a file before they are made.
 
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::io;
 use std::os::unix::fs::MetadataExt;
@@ -17,6 +17,7 @@ use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 
 use super::lock::lock;
+use super::places::places;
 
 /// The environment variable that names the instance.
 pub(super) const MARK: &str = "REKNIT_EMULATE_ID";
@@ -24,6 +25,8 @@ pub(super) const MARK: &str = "REKNIT_EMULATE_ID";
 pub(super) const FOLDER: &str = "/run/reknit/emulate";
 /// The setting that forwards IPv4 packets.
 const FORWARDING: &str = "/proc/sys/net/ipv4/ip_forward";
+/// Its name for users.
+const SYSCTL: &str = "net.ipv4.ip_forward";
 /// The end of the name of the file with the old value of [`FORWARDING`].
 const SETTING: &str = "forwarding";
 
@@ -132,17 +135,20 @@ fn setting() -> io::Result<PathBuf> {
     Ok(Path::new(FOLDER).join(format!("{}-{SETTING}", namespace()?)))
 }
 
-/// Restores the setting if no instance in this namespace needs it any more.
-fn restore_forwarding() {
-    let Ok(here) = namespace() else { return };
-    let needed =
-        files().into_iter().any(|file| file.namespace == here && file.instance.is_some_and(Instance::is_alive));
-    if let Some(old) = setting().ok().filter(|_| !needed)
-        && let Ok(value) = fs::read_to_string(&old)
-    {
-        let _ = fs::write(FORWARDING, value);
-        let _ = fs::remove_file(old);
+/// True if an instance that runs needs the setting of this namespace.
+fn is_needed(files: &[Left], namespace: u64) -> bool {
+    files.iter().any(|file| file.namespace == namespace && file.instance.is_some_and(Instance::is_alive))
+}
+
+/// Restores the setting if no instance in this namespace needs it any more. True if it was changed.
+fn restore_forwarding() -> bool {
+    let Ok(here) = namespace() else { return false };
+    if is_needed(&files(), here) {
+        return false;
     }
+    let Ok(old) = setting() else { return false };
+    let Ok(value) = fs::read_to_string(&old) else { return false };
+    fs::write(FORWARDING, value).is_ok() && fs::remove_file(old).is_ok()
 }
 
 /// A file of an instance, or the one with the old setting.
@@ -162,12 +168,6 @@ fn files() -> Vec<Left> {
             .then(|| Some(Left { path: entry.path(), namespace: namespace.parse().ok()?, instance }))?
     };
     entries.filter_map(read).collect()
-}
-
-/// The network namespaces that some process is in.
-fn namespaces_in_use() -> BTreeSet<u64> {
-    let of = |process| Some(fs::metadata(format!("/proc/{process}/ns/net")).ok()?.ino());
-    processes().filter_map(of).collect()
 }
 
 /// The numbers of all processes.
@@ -204,31 +204,60 @@ pub(super) fn clean() -> Vec<String> {
         }
     }
     let Ok(here) = namespace() else { return cleaned };
-    let in_use = namespaces_in_use();
-    for left in files() {
-        match left.instance {
-            Some(instance) if instance.is_alive() => {}
-            Some(_) if left.namespace == here => {
-                run(&left.path);
-                cleaned.push("firewall rules".to_owned());
-            }
-            // Its namespace is gone, and everything in it.
-            _ if !in_use.contains(&left.namespace) => drop(fs::remove_file(&left.path)),
-            _ => {}
+    let (ours, theirs): (Vec<Left>, Vec<Left>) = files().into_iter().partition(|left| left.namespace == here);
+    for left in ours {
+        if left.instance.is_some_and(|instance| !instance.is_alive()) {
+            run(&left.path);
+            cleaned.push("firewall rules".to_owned());
         }
     }
-    restore_forwarding();
+    if !theirs.is_empty() {
+        let places = places();
+        // If the namespace is gone, so is everything in it.
+        for left in theirs.iter().filter(|left| !places.contains_key(&left.namespace)) {
+            let _ = fs::remove_file(&left.path);
+        }
+    }
+    if restore_forwarding() {
+        cleaned.push(format!("{SYSCTL} = 1"));
+    }
     cleaned
 }
 
-/// The changes that killed instances have left; the next start undoes them.
-pub(crate) fn found() -> Vec<String> {
-    let mut found: Vec<String> = orphans().into_iter().map(|process| format!("process {process}")).collect();
-    let rules = files().iter().filter(|left| left.instance.is_some_and(|instance| !instance.is_alive())).count();
-    if rules > 0 {
-        found.push("firewall rules".to_owned());
+/// What killed instances have left.
+#[derive(Debug)]
+pub(crate) struct Leftovers {
+    /// The next start removes these.
+    pub(crate) here: Vec<String>,
+    /// Changes in other network namespaces, and where those are: the next start in that namespace removes them.
+    pub(crate) elsewhere: Vec<(String, String)>,
+}
+
+/// What killed instances have left.
+pub(crate) fn found() -> Leftovers {
+    let mut here: Vec<String> = orphans().into_iter().map(|process| format!("process {process}")).collect();
+    let mut elsewhere = Vec::new();
+    let files = files();
+    let own = namespace().unwrap_or(0);
+    let places = if files.iter().any(|left| left.namespace != own) { places() } else { BTreeMap::new() };
+    for left in &files {
+        let what = match left.instance {
+            Some(instance) if instance.is_alive() => continue,
+            Some(_) => "firewall rules".to_owned(),
+            None if is_needed(&files, left.namespace) => continue,
+            None => format!("{SYSCTL} = 1"),
+        };
+        if left.namespace == own {
+            here.push(what);
+        } else if let Some(place) = places.get(&left.namespace) {
+            elsewhere.push((what, place.clone()));
+        }
     }
-    found
+    here.sort();
+    here.dedup();
+    elsewhere.sort();
+    elsewhere.dedup();
+    Leftovers { here, elsewhere }
 }
 
 #[cfg(test)]

@@ -12,7 +12,7 @@
 //! | `session` | signals, the meter, the end of the command |
 //! | `ends`, `children` | the threads in the namespaces, and the programs that they run |
 //! | `namespaces`, `netlink`, `names` | devices, addresses, routes; what programs find in `/etc/resolv.conf` |
-//! | `nat`, `leftovers`, `lock` | changes outside, and how they are undone, even after a crash |
+//! | `nat`, `leftovers`, `lock`, `places` | changes outside, and how they are undone, even after a crash |
 //! | `relay`, `connections` | the uplink of a private outer end |
 //! | `shell` | an interactive shell instead of a command |
 
@@ -28,6 +28,7 @@ mod names;
 mod namespaces;
 mod nat;
 mod netlink;
+mod places;
 mod record;
 mod relay;
 mod session;
