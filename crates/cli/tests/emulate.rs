@@ -466,3 +466,23 @@ fn a_router_says_which_packets_are_too_big() {
     let text = stdout(&output) + &stderr(&output);
     assert!(text.contains("2 received") && text.contains("mtu = 1300"), "{text}");
 }
+
+/// 30 kB at 2 kB/s: most of it is in the socket when the command ends.
+#[test]
+fn data_that_is_not_delivered_is_named() {
+    if !can_run(&[]) {
+        return;
+    }
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let send = format!("head -c 30000 /dev/zero > /dev/tcp/gateway/{}", listener.local_addr().unwrap().port());
+    let output = run(&["--rate", "16 kbit/s", "--outside", "relay", "--quiet", "--", "bash", "-c", &send]);
+    assert_eq!(output.status.code(), Some(0));
+    let text = stderr(&output);
+    let warning =
+        text.lines().find_map(|line| line.strip_prefix("warning: ")?.split_once(" s after the command ended, "));
+    let (waited, rest) = warning.unwrap_or_else(|| panic!("{text}"));
+    let (bytes, rest) = rest.split_once(' ').unwrap();
+    assert_eq!(rest, "bytes and the end of 1 connection were not acknowledged; the other end may not get them");
+    let (waited, bytes): (f64, u32) = (waited.parse().unwrap(), bytes.replace(',', "").parse().unwrap());
+    assert!(waited >= 5.0 && (10_000..30_000).contains(&bytes), "{text}");
+}

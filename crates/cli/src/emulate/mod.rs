@@ -148,6 +148,9 @@ pub(crate) fn run(args: &Args) -> Result<u8, Failure> {
     if !args.quiet {
         show::summary(&label, args.seed, &report).lines().for_each(output::note);
     }
+    if let Some(lost) = show::unacknowledged(&report) {
+        output::note(format_args!("warning: {lost}"));
+    }
     if let Some(doubt) = report.punctuality.doubt() {
         output::note(format_args!("warning: the machine could not keep up: {doubt}"));
     }

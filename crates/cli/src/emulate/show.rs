@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use reknit_host::emulate::{Counts, Reading, Ready, Report, Uplink};
+use reknit_host::emulate::{Counts, Reading, Ready, Report, Unacknowledged, Uplink};
 use reknit_units::Duration;
 use serde::Serialize;
 
@@ -76,6 +76,17 @@ pub(super) fn summary(label: &str, seed: u64, report: &Report) -> String {
         let _ = writeln!(text, "  congestion control of the kernel inside: {}", report.congestion_control);
     }
     text
+}
+
+/// What the peers may not have got; none if all was acknowledged.
+pub(super) fn unacknowledged(report: &Report) -> Option<String> {
+    let Unacknowledged { bytes, connections } = report.unacknowledged;
+    let [bytes, ends] = [(bytes, "byte"), (connections, "connection")].map(|(n, name)| output::how_many(n, name));
+    let text = format!(
+        "{:.1} s after the command ended, {bytes} and the end of {ends} were not acknowledged; the other end may not get them",
+        report.waited.as_secs_f64()
+    );
+    (connections > 0).then_some(text)
 }
 
 fn output_ms(span: Duration) -> String {

@@ -55,11 +55,44 @@ pub(super) fn exit_code(status: ExitStatus) -> u8 {
     u8::try_from(code).unwrap_or(1)
 }
 
+/// States of a closed socket that still has data to send, or its end.
+const UNFINISHED: [&str; 3] = [FIN_WAIT1, LAST_ACK, CLOSING];
+
+/// What closed TCP sockets have sent, or should have, without an acknowledgment.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Unacknowledged {
+    /// Bytes of data.
+    pub bytes: u64,
+    /// Connections: the end of each is not acknowledged either.
+    pub connections: u64,
+}
+
+/// What is not acknowledged in the calling thread's namespace.
+pub(super) fn unacknowledged() -> Unacknowledged {
+    let mut all = Unacknowledged::default();
+    for file in ["tcp", "tcp6"] {
+        let text = fs::read_to_string(format!("/proc/thread-self/net/{file}")).unwrap_or_default();
+        for bytes in text.lines().filter_map(unsent) {
+            all.bytes += bytes;
+            all.connections += 1;
+        }
+    }
+    all
+}
+
+/// The bytes that the closed socket in this line of `/proc/net/tcp` has not been able to deliver.
+fn unsent(line: &str) -> Option<u64> {
+    let mut fields = line.split_whitespace().skip(3);
+    let state = fields.next()?;
+    let (queue, _) = fields.next()?.split_once(':')?;
+    let queue = u64::from_str_radix(queue, 16).ok()?;
+    UNFINISHED.contains(&state).then(|| queue.saturating_sub(1)) // the FIN counts as a byte
+}
+
 /// Waits until closed sockets of the calling thread's namespace have sent their data and it has been acknowledged, or
 /// until `hurry`, or for 5 s.
 pub(super) fn linger(hurry: impl Fn() -> bool) {
-    let is_closing = |state: &str| [FIN_WAIT1, LAST_ACK, CLOSING].contains(&state);
-    wait_until(LINGER, clock::now, || hurry() || !any_socket(&["tcp", "tcp6"], is_closing));
+    wait_until(LINGER, clock::now, || hurry() || unacknowledged().connections == 0);
 }
 
 /// Polls until `is_done`, for at most `limit`. False if it was not. Time is measured, because a busy machine makes each poll slow.
@@ -117,6 +150,19 @@ mod tests {
     use std::cell::Cell;
 
     use super::*;
+
+    #[test]
+    fn only_closed_sockets_have_unacknowledged_data() {
+        let line = |state, queue| {
+            format!(
+                "   1: 02004D0A:9C40 01004D0A:1F90 {state} {queue}:00000000 01:00000019 00000000     0 0 0 2 0 20 4"
+            )
+        };
+        assert_eq!(unsent(&line("04", "000003E9")), Some(1000));
+        assert_eq!(unsent(&line("09", "00000001")), Some(0));
+        assert_eq!(unsent(&line("01", "000003E9")), None); // established
+        assert_eq!(unsent("  sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt"), None);
+    }
 
     #[test]
     fn slow_polls_do_not_make_a_wait_longer() {

@@ -12,7 +12,7 @@ use std::time::Duration;
 use nix::sys::eventfd::{EfdFlags, EventFd};
 use tun_rs::SyncDevice;
 
-use super::children;
+use super::children::{self, Unacknowledged};
 use super::connections::{self, Accepted};
 use super::names::Names;
 use super::namespaces::{self, Subnet};
@@ -29,6 +29,9 @@ pub(super) struct CommandExit {
     pub(super) dropped: u64,
     /// The default congestion control inside.
     pub(super) congestion_control: String,
+    /// What was then not acknowledged, and how long the command had ended.
+    pub(super) unacknowledged: Unacknowledged,
+    pub(super) waited: Duration,
 }
 
 /// The inner end.
@@ -60,14 +63,16 @@ impl InnerNamespace {
                 .and_then(|()| names.show())
                 .and_then(|()| namespaces::become_inner(subnet, v6_beyond));
             let _ = hand_over.send(made);
-            let code = match launched.recv() {
+            let ended = match launched.recv() {
                 Ok(command) => run(command, &report, &their_idle, &their_hurry),
-                Err(_) => Ok(0),
+                Err(_) => Ok((0, Duration::ZERO)),
             };
+            let unacknowledged = children::unacknowledged();
             let dropped = namespaces::dropped(namespaces::INNER);
             let congestion_control = namespaces::congestion_control();
             let _ = their_end.write(1);
-            Ok(CommandExit { code: code?, dropped, congestion_control })
+            let (code, waited) = ended?;
+            Ok(CommandExit { code, dropped, congestion_control, unacknowledged, waited })
         })?;
         let device = device.recv().map_err(|_| io::Error::other("the thread of the inner end died"))??;
         Ok((InnerNamespace { launch: Some(launch), started, ended, idle, hurry, thread: Some(thread) }, device))
@@ -87,26 +92,28 @@ impl InnerNamespace {
     }
 }
 
-/// Runs the command to its end, then ends the processes that it has left behind.
+/// Runs the command to its end, then ends the processes that it has left behind. Returns the exit code, and how long the command
+/// has ended.
 fn run(
     mut command: Command,
     report: &Sender<io::Result<u32>>,
     idle: &AtomicBool,
     hurry: &AtomicBool,
-) -> io::Result<u8> {
+) -> io::Result<(u8, Duration)> {
     let mut child = match children::start(&mut command) {
         Ok(child) => child,
         Err(error) => {
             let _ = report.send(Err(error));
-            return Ok(0);
+            return Ok((0, Duration::ZERO));
         }
     };
     let _ = report.send(Ok(child.id()));
     let status = child.wait();
+    let ended = clock::now();
     idle.store(true, Ordering::Relaxed);
     children::linger(|| hurry.load(Ordering::Relaxed));
     children::end_all();
-    status.map(children::exit_code)
+    Ok((children::exit_code(status?), ended.elapsed()))
 }
 
 /// A request to the thread of the outer end.

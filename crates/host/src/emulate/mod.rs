@@ -47,6 +47,7 @@ use reknit_units::{Duration, Instant};
 use tun_rs::SyncDevice;
 
 use self::bridge::Bridge;
+pub use self::children::Unacknowledged;
 use self::direction::EmulatedDirection;
 pub use self::direction::Stages;
 use self::ends::{InnerNamespace, OuterNamespace};
@@ -135,6 +136,10 @@ pub struct Report {
     pub exit_code: u8,
     /// The default congestion control of the kernel's TCP inside, when the command ended; empty if it is not known.
     pub congestion_control: String,
+    /// What was not acknowledged when the emulation ended.
+    pub unacknowledged: Unacknowledged,
+    /// How long the command had ended by then.
+    pub waited: Duration,
     /// How long it ran.
     pub elapsed: Duration,
     /// The counts, up and down.
@@ -383,6 +388,8 @@ fn conclude(mut bridge: Bridge, inner: InnerNamespace, span: Span) -> Result<Rep
     Ok(Report {
         exit_code: ended.code,
         congestion_control: ended.congestion_control,
+        unacknowledged: ended.unacknowledged,
+        waited: Duration::from_nanos(ended.waited.as_nanos() as u64),
         elapsed: span.elapsed,
         counts,
         spans,
