@@ -1,6 +1,7 @@
 //! What a user asks for.
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::time::Duration as StdDuration;
 
 use reknit_path::resequencer::Limits;
 use reknit_units::Duration;
@@ -47,6 +48,15 @@ impl Mode {
             Mode::Observe => "observe",
             Mode::Resequence => "resequence",
             Mode::Equalise { .. } => "equalise",
+        }
+    }
+
+    /// A worker that is silent for this long hangs. If it holds packets, traffic waits for this decision; if it only watches,
+    /// nothing does, and the worker may be slow on a busy machine.
+    pub(crate) fn longest_silence(self) -> StdDuration {
+        match self {
+            Mode::Observe => StdDuration::from_secs(5),
+            Mode::Resequence | Mode::Equalise { .. } => StdDuration::from_millis(200),
         }
     }
 }

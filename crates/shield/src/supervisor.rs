@@ -4,7 +4,7 @@ use std::io::{self, Read};
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 use std::process::{Child, Command, Stdio};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::signal::{SigSet, Signal, kill};
@@ -20,14 +20,14 @@ use crate::worker;
 
 /// The variable that makes a process the worker.
 const WORKER: &str = "REKNIT_SHIELD_WORKER";
-/// A worker that is silent for this long is ended. In ms.
-const SILENCE_MS: u16 = 200;
 /// How long a worker may take to start, and to end.
 const START: Duration = Duration::from_secs(5);
 const END: Duration = Duration::from_secs(1);
-/// The time to the next start of a worker that has ended; it doubles each time.
+/// The time until a worker is started again; it doubles each time.
 const PAUSE: Duration = Duration::from_millis(500);
 const LONGEST_PAUSE: Duration = Duration::from_mins(1);
+/// After a worker that has run for this long, the time is the first one again.
+const RAN_WELL: Duration = LONGEST_PAUSE;
 
 /// The commands that [`run`] would execute.
 pub fn dry_run(settings: &Settings) -> String {
@@ -50,21 +50,23 @@ pub fn run(settings: &Settings) -> Result<(), String> {
         Line::new("cleaned").with("what", "rules of a killed instance").write();
     }
     let signals = signals().map_err(|error| text(&error))?;
-    let mut worker = Worker::start()?;
+    let mut worker = Worker::start(settings.mode)?;
     let plan = rules::plan(settings);
     let applied = plan.apply()?;
     Line::new("started").with("mode", settings.mode.name()).with("interfaces", settings.interfaces.join(",")).write();
     let _punctual = RealTime::begin();
-    let mut pause = PAUSE;
+    let mut pauses = Pauses::default();
     loop {
-        match worker.next(&signals).map_err(|error| text(&error))? {
+        let event = match worker.next(&signals).map_err(|error| text(&error))? {
             Event::Beat => continue,
             Event::Asked => break,
-            Event::Ended => Line::new("ended-early").with("restart_in", format_args!("{pause:?}")).write(),
-            Event::Silent => Line::new("hung").with("restart_in", format_args!("{pause:?}")).write(),
-        }
+            Event::Ended => "ended-early",
+            Event::Silent => "hung",
+        };
+        let pause = pauses.after(worker.began.elapsed());
+        Line::new(event).with("restart_in", format_args!("{pause:?}")).write();
         worker.kill();
-        match restart(&signals, &mut pause)? {
+        match restart(settings.mode, &signals, &mut pauses, pause)? {
             Some(started) => worker = started,
             None => return Ok(()),
         }
@@ -90,18 +92,38 @@ pub(crate) fn signals() -> io::Result<SignalFd> {
 }
 
 /// Starts a worker after the pause, until one runs. None if a signal comes first.
-fn restart(signals: &SignalFd, pause: &mut Duration) -> Result<Option<Worker>, String> {
+fn restart(mode: Mode, signals: &SignalFd, pauses: &mut Pauses, mut pause: Duration) -> Result<Option<Worker>, String> {
     loop {
-        let longest = PollTimeout::try_from(*pause).unwrap_or(PollTimeout::MAX);
+        let longest = PollTimeout::try_from(pause).unwrap_or(PollTimeout::MAX);
         let asked = poll(&mut [PollFd::new(signals.as_fd(), PollFlags::POLLIN)], longest);
         if asked.map_err(|error| text(&error.into()))? > 0 {
             return Ok(None);
         }
-        *pause = (*pause * 2).min(LONGEST_PAUSE);
-        match Worker::start() {
+        match Worker::start(mode) {
             Ok(worker) => return Ok(Some(worker)),
             Err(error) => Line::new("not-restarted").with("error", error).write(),
         }
+        pause = pauses.after(Duration::ZERO);
+    }
+}
+
+/// The times until workers are started again.
+struct Pauses {
+    next: Duration,
+}
+
+impl Default for Pauses {
+    fn default() -> Pauses {
+        Pauses { next: PAUSE }
+    }
+}
+
+impl Pauses {
+    /// The time until the next start, after a worker that ran for so long.
+    fn after(&mut self, ran: Duration) -> Duration {
+        let pause = if ran >= RAN_WELL { PAUSE } else { self.next };
+        self.next = (pause * 2).min(LONGEST_PAUSE);
+        pause
     }
 }
 
@@ -109,6 +131,9 @@ fn restart(signals: &SignalFd, pause: &mut Duration) -> Result<Option<Worker>, S
 struct Worker {
     child: Child,
     heartbeat: UnixStream,
+    began: Instant,
+    /// If it is silent for longer than this, it hangs.
+    silence: PollTimeout,
 }
 
 /// What a worker does.
@@ -124,8 +149,13 @@ enum Event {
 }
 
 impl Worker {
+    fn new(child: Child, heartbeat: UnixStream, mode: Mode) -> Worker {
+        let silence = PollTimeout::try_from(mode.longest_silence()).unwrap_or(PollTimeout::MAX);
+        Worker { child, heartbeat, began: clock::now(), silence }
+    }
+
     /// Starts this program once more, and waits until it reads the queues.
-    fn start() -> Result<Worker, String> {
+    fn start(mode: Mode) -> Result<Worker, String> {
         let failed = |error: io::Error| format!("the worker: {}", text(&error));
         let (ours, theirs) = UnixStream::pair().map_err(failed)?;
         let program = std::env::current_exe().map_err(failed)?;
@@ -135,7 +165,7 @@ impl Worker {
             .stdin(Stdio::from(OwnedFd::from(theirs)))
             .spawn()
             .map_err(failed)?;
-        let mut worker = Worker { child, heartbeat: ours };
+        let mut worker = Worker::new(child, ours, mode);
         worker.heartbeat.set_read_timeout(Some(START)).map_err(failed)?;
         if worker.heartbeat.read_exact(&mut [0]).is_err() {
             worker.kill();
@@ -146,7 +176,7 @@ impl Worker {
 
     fn next(&mut self, signals: &SignalFd) -> io::Result<Event> {
         let mut fds = [signals.as_fd(), self.heartbeat.as_fd()].map(|fd| PollFd::new(fd, PollFlags::POLLIN));
-        match poll(&mut fds, PollTimeout::from(SILENCE_MS)) {
+        match poll(&mut fds, self.silence) {
             Ok(0) => return Ok(Event::Silent),
             Ok(_) => {}
             Err(nix::Error::EINTR) => return Ok(Event::Beat),
@@ -183,5 +213,46 @@ impl Worker {
 impl Drop for Worker {
     fn drop(&mut self) {
         self.kill();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write;
+    use std::thread;
+
+    use super::*;
+
+    /// What becomes of a worker that says something after `delay`, or never.
+    fn after(mode: Mode, delay: Option<Duration>) -> Event {
+        let (ours, mut theirs) = UnixStream::pair().unwrap();
+        let mut worker = Worker::new(Command::new("true").spawn().unwrap(), ours, mode);
+        let signals = signals().unwrap();
+        thread::scope(|scope| {
+            scope.spawn(|| {
+                thread::sleep(delay?);
+                theirs.write_all(b".").ok()
+            });
+            worker.next(&signals).unwrap()
+        })
+    }
+
+    #[test]
+    fn only_a_worker_that_holds_packets_must_be_punctual() {
+        let late = Some(Duration::from_millis(400));
+        assert!(matches!(after(Mode::Observe, late), Event::Beat));
+        for mode in [Mode::Resequence, Mode::Equalise { difference: None }] {
+            assert!(mode.longest_silence() <= Duration::from_millis(200));
+            assert!(matches!(after(mode, None), Event::Silent));
+        }
+    }
+
+    #[test]
+    fn pauses_double_until_a_worker_has_run_well() {
+        let mut pauses = Pauses::default();
+        let mut after = |seconds| pauses.after(Duration::from_secs(seconds)).as_millis();
+        let got: Vec<u128> = (0..9).map(|_| after(3)).collect();
+        assert_eq!(got, [500, 1000, 2000, 4000, 8000, 16_000, 32_000, 60_000, 60_000]);
+        assert_eq!([after(59), after(60), after(3)], [60_000, 500, 1000]);
     }
 }

@@ -26,8 +26,8 @@ use crate::supervisor::signals;
 
 /// How often the supervisor hears of it, in ms.
 const BEAT_MS: u16 = 25;
-/// A thread that has not shown anything for this long hangs.
-const SILENCE: Duration = Duration::from_millis(150);
+/// The worker decides this much earlier than its supervisor that it hangs, for one of its threads.
+const EARLIER: Duration = Duration::from_millis(50);
 /// Packets of each queue that are held at a time.
 const HELD: usize = 1000;
 
@@ -52,7 +52,8 @@ pub(crate) fn work(settings: &Settings) -> Result<(), String> {
     let states: Vec<Arc<State>> = readers.iter().map(|reader| reader.state.clone()).collect();
     service::serve(listener, move || metrics::text(&states.iter().map(|state| state.known()).collect::<Vec<_>>()));
     let _punctual = RealTime::begin();
-    run(&mut readers, &signals, to_supervisor);
+    let silence = settings.mode.longest_silence().saturating_sub(EARLIER);
+    run(&mut readers, silence, &signals, to_supervisor);
     for reader in &readers {
         reader.state.stop();
     }
@@ -98,8 +99,8 @@ fn spawn(read: impl FnOnce(&State) -> io::Result<()> + Send + 'static) -> Reader
     Reader { state, thread: thread::spawn(move || read(&shared)), beats: 0, seen: clock::now() }
 }
 
-/// Tells the supervisor that all readers run, until one does not.
-fn run(readers: &mut [Reader], signals: &SignalFd, mut to_supervisor: UnixStream) {
+/// Tells the supervisor that all readers run, as long as none is silent for longer than `silence`.
+fn run(readers: &mut [Reader], silence: Duration, signals: &SignalFd, mut to_supervisor: UnixStream) {
     loop {
         let asked = poll(&mut [PollFd::new(signals.as_fd(), PollFlags::POLLIN)], PollTimeout::from(BEAT_MS));
         if asked.is_ok_and(|count| count > 0) || readers.iter().any(|reader| reader.thread.is_finished()) {
@@ -111,7 +112,7 @@ fn run(readers: &mut [Reader], signals: &SignalFd, mut to_supervisor: UnixStream
                 (reader.beats, reader.seen) = (beats, clock::now());
             }
         }
-        let all_run = readers.iter().all(|reader| reader.seen.elapsed() < SILENCE);
+        let all_run = readers.iter().all(|reader| reader.seen.elapsed() < silence);
         if all_run && to_supervisor.write_all(b".").is_err() {
             return;
         }
