@@ -132,6 +132,10 @@ fn settings(args: &Args) -> Result<Settings, String> {
             "--interface {name:?}: must be the name of an interface: 1 to 15 characters without spaces and `/`"
         ));
     }
+    let is_again = |(i, name): (usize, &String)| args.interface[..i].contains(name).then(|| name.clone());
+    if let Some(name) = args.interface.iter().enumerate().find_map(is_again) {
+        return Err(format!("--interface {}: {name} is given twice; give each interface once", args.interface.join(",")));
+    }
     let limit = args.limit.unwrap_or(defaults.limit);
     if !(Duration::from_millis(1)..=Duration::from_secs(5)).contains(&limit) {
         return Err(format!("--limit {limit}: must be from 1 ms to 5 s"));

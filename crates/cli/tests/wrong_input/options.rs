@@ -97,6 +97,13 @@ fn an_interface_that_does_not_exist() {
 }
 
 #[test]
+fn an_interface_that_is_given_twice() {
+    let says = "error: --interface wan0,wan0: wan0 is given twice; give each interface once";
+    assert_says(&["shield", "--interface", "wan0,wan0", "--mode", "equalise"], &[says]);
+    assert_says(&["shield", "--interface", "wan0", "--interface", "wan0"], &[says]);
+}
+
+#[test]
 fn a_capture_that_is_given_twice() {
     let folder = tempfile::tempdir().unwrap();
     let [capture, link] = ["a.pcap", "b.pcap"].map(|name| folder.path().join(name).to_str().unwrap().to_owned());
