@@ -11,6 +11,7 @@
 //! | `marks` | marks of packets and connections |
 //! | [`leftovers`] | one instance for each network namespace, and what a killed one has left |
 //! | `dial` | the connection to the server |
+//! | `refusals` | clients that were refused a moment ago get the same answer |
 //! | `relay` | data in both directions, with half-close and resets |
 //! | `service` | requests, signals, the end |
 //! | `goodput`, `observe` | what the kernel's senders reach, and what ours reach |
@@ -22,6 +23,7 @@ pub mod leftovers;
 mod marks;
 mod metrics;
 mod observe;
+mod refusals;
 mod relay;
 mod service;
 pub mod settings;

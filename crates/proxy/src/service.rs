@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use reknit_host::RealTime;
-use reknit_net::{Composition, Device, IcmpError, KeepAlive, Network, SocketOptions, TcpForwarder, TcpRequest};
+use reknit_net::{Composition, Device, KeepAlive, Network, SocketOptions, TcpForwarder, TcpRequest};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
@@ -17,6 +17,7 @@ use crate::leftovers::Lock;
 use crate::marks::Marks;
 use crate::metrics::{self, Counters, Labelled};
 use crate::observe::Observer;
+use crate::refusals::{Refusal, Refusals};
 use crate::relay::{Leg, Relayed, relay};
 use crate::settings::{BadLeg, Listener, Settings};
 use crate::steering::{self, DEVICE, Machine, PortClasses};
@@ -51,6 +52,7 @@ struct Shared {
     /// The options of sockets on the leg that does not reorder.
     near: SocketOptions,
     unproven: Arc<Semaphore>,
+    refusals: Refusals,
     observer: Observer,
     current: Mutex<Current>,
 }
@@ -110,6 +112,7 @@ async fn serve(
         marks,
         near: options(composition(NEAR_VARIANT)),
         unproven: Arc::new(Semaphore::new(MAX_UNPROVEN)),
+        refusals: Refusals::default(),
         observer: Observer::start(&settings),
         current: Mutex::new(Current { entries: entries(&settings, &[]), settings }),
     });
@@ -254,6 +257,9 @@ impl Shared {
         let Some(i) = current.settings.listener_for(request.local_addr()) else {
             return request.ignore(); // of a listener that a reload has removed
         };
+        if let Some(refusal) = self.refusals.find(clock::now(), (request.peer_addr(), request.local_addr())) {
+            return refusal.tell(request);
+        }
         let (shared, entry) = (self.clone(), current.entries[i].clone());
         let permit = self.unproven.clone().try_acquire_owned().ok();
         if permit.is_none() && !request.request().answers_cookie {
@@ -284,15 +290,46 @@ impl Shared {
         match entry.listener.bad_leg {
             BadLeg::Clients => {
                 let dialled = dial::by_kernel(&entry.listener, client, server, self.marks.out(), self.classes());
-                let Some(upstream) = answered(entry, request, server, dialled).await else { return };
+                let Some(upstream) = self.answered(entry, request, server, dialled).await else { return };
                 self.carry(entry, upstream, permit, server, asked).await;
             }
             BadLeg::Servers => {
                 let dialled = dial::by_network(&self.network, client, server, &entry.options);
-                let Some(upstream) = answered(entry, request, server, dialled).await else { return };
+                let Some(upstream) = self.answered(entry, request, server, dialled).await else { return };
                 self.carry(entry, upstream, permit, server, asked).await;
             }
         }
+    }
+
+    /// The connection to the server, with the request. If there is none, the client learns why.
+    async fn answered<S>(
+        &self,
+        entry: &Entry,
+        request: TcpRequest,
+        server: SocketAddr,
+        dialled: impl Future<Output = io::Result<S>>,
+    ) -> Option<(TcpRequest, S)> {
+        let (client, asked) = (request.peer_addr(), request.local_addr());
+        let error = match tokio::time::timeout(CONNECT_LIMIT, dialled).await {
+            Ok(Ok(upstream)) => return Some((request, upstream)),
+            Ok(Err(error)) => error,
+            Err(_) => io::ErrorKind::TimedOut.into(),
+        };
+        let refusal = Refusal::of(error.kind());
+        if let Some(refusal) = refusal {
+            self.refusals.add(clock::now(), (client, asked), refusal);
+            refusal.tell(request);
+        } else {
+            request.ignore();
+        }
+        let counter = match refusal {
+            Some(Refusal::Reset) => &entry.counters.refused,
+            Some(Refusal::Icmp(_)) => &entry.counters.unreachable,
+            None => &entry.counters.unanswered,
+        };
+        Counters::add(counter, 1);
+        line(entry, client, server).with("error", text(&error)).write();
+        None
     }
 
     /// Answers the client, and passes data on until both sides have ended.
@@ -373,42 +410,6 @@ impl Shared {
         });
         metrics::text(&labelled.collect::<Vec<_>>())
     }
-}
-
-/// The connection to the server, with the request. If there is none, the client learns why.
-async fn answered<S>(
-    entry: &Entry,
-    request: TcpRequest,
-    server: SocketAddr,
-    dialled: impl Future<Output = io::Result<S>>,
-) -> Option<(TcpRequest, S)> {
-    let client = request.peer_addr();
-    let error = match tokio::time::timeout(CONNECT_LIMIT, dialled).await {
-        Ok(Ok(upstream)) => return Some((request, upstream)),
-        Ok(Err(error)) => error,
-        Err(_) => io::ErrorKind::TimedOut.into(),
-    };
-    let counter = match error.kind() {
-        io::ErrorKind::ConnectionRefused | io::ErrorKind::ConnectionReset => {
-            request.refuse();
-            &entry.counters.refused
-        }
-        io::ErrorKind::HostUnreachable => {
-            request.refuse_by_icmp(IcmpError::HostUnreachable);
-            &entry.counters.unreachable
-        }
-        io::ErrorKind::NetworkUnreachable => {
-            request.refuse_by_icmp(IcmpError::NoRoute);
-            &entry.counters.unreachable
-        }
-        _ => {
-            request.ignore();
-            &entry.counters.unanswered
-        }
-    };
-    Counters::add(counter, 1);
-    line(entry, client, server).with("error", text(&error)).write();
-    None
 }
 
 fn failed(entry: &Entry, client: SocketAddr, server: SocketAddr, error: &io::Error) {

@@ -112,6 +112,27 @@ fn refused_stays_refused_unreachable_stays_unreachable_and_a_reset_is_passed_on(
 }
 
 #[test]
+fn a_client_that_was_told_that_the_server_is_unreachable_counts_once() {
+    if !can_run() {
+        return;
+    }
+    let nobody = "[[listeners]]\nlisten = \"10.2.0.2:81\"\nto = \"10.2.0.99:80\"\n";
+    let (network, proxy) = started(&File::new(&settings("", nobody)));
+    for _ in 0..2 {
+        let error = network.client.connect("10.2.0.2:81".parse().unwrap()).err().map(|error| error.kind());
+        assert_eq!(error, Some(ErrorKind::HostUnreachable), "{}", proxy.log());
+    }
+    // The kernel learns after three seconds that nobody has the address, just when clients repeat their SYN.
+    thread::sleep(Duration::from_secs(4));
+    let metrics = network.gateway.run(|| service::fetch("proxy", METRICS)).unwrap();
+    for (name, value) in [("connections", 0), ("connections_unreachable_total", 2)] {
+        let line = format!("reknit_proxy_{name}{{listener=\"10.2.0.2:81\",variant=\"reknit-bbr\"}} {value}\n");
+        assert!(metrics.contains(&line), "{line}{metrics}");
+    }
+    assert_eq!(proxy.log().matches("event=failed").count(), 2, "{}", proxy.log());
+}
+
+#[test]
 fn after_a_kill_the_kernel_takes_new_connections_within_a_second_and_after_a_restart_the_proxy() {
     if !can_run() {
         return;
