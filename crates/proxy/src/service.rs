@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::io;
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -101,7 +101,7 @@ async fn serve(
     lock: &Lock,
     marks: Marks,
 ) -> Result<(), String> {
-    let metrics = bind(settings.metrics)?;
+    let metrics = service::bind(settings.metrics)?;
     let mut signals = Signals::new().map_err(|error| text(&error))?;
     let network = start(&settings).map_err(|error| text(&error))?;
     let plan = steering::plan(&settings, marks, machine);
@@ -133,10 +133,6 @@ fn started(entry: &Entry) {
     let Listener { listen, to, .. } = &entry.listener;
     let to = to.map_or_else(|| "where the client asks for".to_owned(), |to| to.to_string());
     Line::new("listening").with("listener", listen).with("to", to).with("variant", &entry.variant).write();
-}
-
-fn bind(address: SocketAddr) -> Result<TcpListener, String> {
-    TcpListener::bind(address).map_err(|error| format!("metrics {address}: {}", text(&error)))
 }
 
 /// Creates the device and the network on it.

@@ -2,7 +2,6 @@
 //! threads run.
 
 use std::io::{self, Write};
-use std::net::TcpListener;
 use std::os::fd::AsFd;
 use std::os::unix::net::UnixStream;
 use std::sync::Arc;
@@ -46,8 +45,7 @@ pub(crate) fn work(settings: &Settings) -> Result<(), String> {
     set_pdeathsig(Signal::SIGTERM).map_err(|error| text(error.into()))?;
     let signals = signals().map_err(text)?;
     let to_supervisor = UnixStream::from(io::stdin().as_fd().try_clone_to_owned().map_err(text)?);
-    let listener = TcpListener::bind(settings.metrics)
-        .map_err(|error| format!("metrics {}: {}", settings.metrics, reknit_config::file_error(&error)))?;
+    let listener = service::bind(settings.metrics)?;
     let mut readers = start(settings)?;
     let states: Vec<Arc<State>> = readers.iter().map(|reader| reader.state.clone()).collect();
     service::serve(listener, move || metrics::text(&states.iter().map(|state| state.known()).collect::<Vec<_>>()));

@@ -3,7 +3,7 @@
 
 use std::collections::VecDeque;
 use std::io::{self, Read, Write};
-use std::net::{Shutdown, TcpListener, TcpStream};
+use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::Duration;
@@ -16,6 +16,17 @@ const IO_TIMEOUT: Duration = Duration::from_secs(2);
 const MAX_CLIENTS: usize = 64;
 /// How long to wait if no client can be served.
 const PAUSE: Duration = Duration::from_millis(50);
+
+/// Takes the address at which a service serves its metrics.
+///
+/// # Errors
+/// One line: the address, why it cannot be used, and what to do.
+pub fn bind(address: SocketAddr) -> Result<TcpListener, String> {
+    TcpListener::bind(address).map_err(|error| {
+        let advice = if error.kind() == io::ErrorKind::AddrInUse { "; choose another with --metrics" } else { "" };
+        format!("metrics {address}: {}{advice}", reknit_config::without_numbers(&error.to_string()))
+    })
+}
 
 /// Answers requests for `/metrics` with what `text` returns, in the text format of Prometheus, until the program ends.
 pub fn serve(listener: TcpListener, text: impl Fn() -> String + Send + Sync + 'static) {
@@ -107,6 +118,14 @@ mod tests {
         let mut answer = String::new();
         stream.read_to_string(&mut answer).unwrap();
         answer
+    }
+
+    #[test]
+    fn an_address_in_use_is_named() {
+        let taken = bind("127.0.0.1:0".parse().unwrap()).unwrap();
+        let address = taken.local_addr().unwrap();
+        let says = format!("metrics {address}: Address already in use; choose another with --metrics");
+        assert_eq!(bind(address).unwrap_err(), says);
     }
 
     #[test]

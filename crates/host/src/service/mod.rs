@@ -10,7 +10,7 @@ mod metrics;
 mod plan;
 
 pub use execute::{Step, interfaces, setting};
-pub use http::serve;
+pub use http::{bind, serve};
 pub use lock::Lock;
 pub use log::{Format, Line, set_format};
 pub use metrics::{Sample, fetch, samples};
