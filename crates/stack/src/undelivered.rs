@@ -3,7 +3,7 @@
 /// Connections on which written data or the end of the stream is not acknowledged by the peer, and the bytes. Acknowledged
 /// data has reached the peer's TCP; only the peer's application knows whether it has read it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, thiserror::Error)]
-#[error("{bytes} bytes on {connections} connections were not acknowledged")]
+#[error("{bytes} bytes on {connections} connection{} were not acknowledged", if *connections == 1 { "" } else { "s" })]
 pub struct Undelivered {
     /// Connections.
     pub connections: u64,

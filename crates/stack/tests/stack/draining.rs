@@ -47,7 +47,7 @@ fn what_a_dead_peer_does_not_acknowledge_is_counted() {
     assert_eq!(pair.client().write(client, &[7; 3000]), Ok(3000));
     let lost = Undelivered { connections: 1, bytes: 3000 };
     assert_eq!(pair.client().undelivered(), lost);
-    assert_eq!(lost.to_string(), "3000 bytes on 1 connections were not acknowledged");
+    assert_eq!(lost.to_string(), "3000 bytes on 1 connection were not acknowledged");
     pair.client().close(now, client);
     pair.run_for(Duration::from_secs(3000));
     assert_eq!(pair.client().counters().undelivered, lost);
