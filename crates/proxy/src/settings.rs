@@ -13,7 +13,8 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
 use reknit_config::{InputError, KeyError};
 use reknit_units::{Bytes, Duration, Share};
-use serde::Deserialize;
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer};
 
 /// The variant if none is given.
 pub const DEFAULT_VARIANT: &str = "reknit-bbr";
@@ -23,6 +24,13 @@ pub const METRICS: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST),
 
 /// The largest share that is left to the kernel: as many connections are compared with them, and others must remain.
 const MAX_UNTOUCHED: f64 = 0.25;
+
+/// The most connections of a listener.
+pub const MAX_CONNECTIONS: u32 = 1_000_000;
+
+/// What is said of a server of another address family than its listener; the command has its own words for it.
+pub const OTHER_FAMILY: &str =
+    "must be of the same family as `listen`, or set client_address = \"proxy-v2\" or \"hide\"";
 
 /// All settings.
 #[derive(Clone, PartialEq, Debug, Deserialize)]
@@ -41,6 +49,7 @@ pub struct Settings {
     /// The share of new connections that is left to the kernel, for comparison.
     pub untouched: Share,
     /// Where metrics are served.
+    #[serde(deserialize_with = "address")]
     pub metrics: SocketAddr,
     /// How long open connections may go on after SIGTERM.
     pub drain: Duration,
@@ -70,12 +79,13 @@ impl Default for Settings {
 pub struct Listener {
     /// Its name in metrics and logs; without one, `listen`.
     #[serde(default)]
-    pub name: String,
-    /// Connections to this address are taken. The unspecified address (`0.0.0.0`, `[::]`) stands for all that this machine
-    /// forwards.
+    pub name: Option<String>,
+    /// Connections to this address are taken. `0.0.0.0` stands for all IPv4 addresses that this machine forwards, `[::]` for all
+    /// IPv6.
+    #[serde(deserialize_with = "address")]
     pub listen: SocketAddr,
     /// Where they go; without it, to the address that the client has asked for.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "some_address")]
     pub to: Option<SocketAddr>,
     /// The leg that uses reknit's TCP.
     #[serde(default)]
@@ -92,12 +102,12 @@ impl Listener {
     /// A listener with defaults.
     pub fn new(listen: SocketAddr, to: Option<SocketAddr>) -> Listener {
         let (bad_leg, client_address) = (BadLeg::default(), ClientAddress::default());
-        Listener { name: String::new(), listen, to, bad_leg, variant: None, client_address }
+        Listener { name: None, listen, to, bad_leg, variant: None, client_address }
     }
 
     /// Its name in metrics and logs.
     pub fn label(&self) -> String {
-        if self.name.is_empty() { self.listen.to_string() } else { self.name.clone() }
+        self.name.clone().unwrap_or_else(|| self.listen.to_string())
     }
 
     /// True if it takes connections to this address.
@@ -106,6 +116,17 @@ impl Listener {
         let is_any = ip.is_unspecified() && ip.is_ipv4() == address.is_ipv4();
         self.listen.port() == address.port() && (is_any || ip == address.ip())
     }
+}
+
+/// Reads an address and a port, in the words of the command's options.
+fn address<'de, D: Deserializer<'de>>(deserializer: D) -> Result<SocketAddr, D::Error> {
+    let text = String::deserialize(deserializer)?;
+    let wrong = || format!("`{text}` must be an IP address and a port, for example `127.0.0.1:9436`");
+    text.trim().parse().map_err(|_| D::Error::custom(wrong()))
+}
+
+fn some_address<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<SocketAddr>, D::Error> {
+    address(deserializer).map(Some)
 }
 
 /// The leg that reorders.
@@ -184,8 +205,9 @@ impl Settings {
         if !(576..=65_535).contains(&self.mtu) {
             return Err(KeyError::new("mtu", "must be from 576 to 65535 bytes").of_value(self.mtu));
         }
-        if self.max_connections == 0 {
-            return refuse("max_connections", "must be at least 1");
+        if !(1..=MAX_CONNECTIONS).contains(&self.max_connections) {
+            let message = format!("must be from 1 to {MAX_CONNECTIONS}");
+            return Err(KeyError::new("max_connections", message).of_value(self.max_connections));
         }
         if self.untouched.get() > MAX_UNTOUCHED {
             return Err(KeyError::new("untouched", format!("must be at most {MAX_UNTOUCHED}")));
@@ -224,6 +246,13 @@ impl Listener {
         let refuse = |key: &str, address: SocketAddr, message: &str| {
             Err(KeyError::new(key, message.to_owned()).of_value(address))
         };
+        // It becomes part of a script of nftables, and of labels.
+        let is_wrong =
+            |name: &&String| name.is_empty() || name.contains(|c: char| c.is_control() || "\"'`\\".contains(c));
+        if let Some(name) = self.name.as_ref().filter(is_wrong) {
+            let message = "must have at least one character, and no quotes, backslashes or control characters";
+            return Err(KeyError::new("name", message).of_value(format_args!("{name:?}")));
+        }
         if self.listen.port() == 0 {
             return refuse("listen", self.listen, "the port must be from 1 to 65535");
         }
@@ -236,7 +265,7 @@ impl Listener {
             );
         }
         if to.is_ipv4() != self.listen.is_ipv4() && self.client_address == ClientAddress::Keep {
-            return refuse("to", to, "must be of the same family as `listen`, or set client_address = \"proxy-v2\"");
+            return refuse("to", to, OTHER_FAMILY);
         }
         Ok(())
     }
@@ -278,6 +307,27 @@ mod tests {
             (format!("{listener}to = \"0.0.0.0:443\"\n"), "must be the address of a server"),
             (format!("{listener}bad_leg = \"both\"\n"), "clients"),
             (format!("mtu = 100\n{listener}"), "must be from 576"),
+            (
+                format!("metrics = \"foo\"\n{listener}"),
+                "p.toml: metrics: `foo` must be an IP address and a port, for example",
+            ),
+            (format!("metrics = 9436\n{listener}"), "p.toml: metrics: must be a string, not 9436"),
+            (
+                "[[listeners]]\nlisten = \"203.0.113.10\"\n".to_owned(),
+                "p.toml: listeners[0].listen: `203.0.113.10` must be an",
+            ),
+            (
+                format!("{listener}to = \"web:80\"\n"),
+                "p.toml: listeners[0].to: `web:80` must be an IP address and a port",
+            ),
+            (format!("{listener}name = \"\"\n"), "p.toml: listeners[0].name = \"\": must have at least one character"),
+            (format!("{listener}name = \"a\\nb\"\n"), "p.toml: listeners[0].name = \"a\\nb\": must have at least"),
+            (format!("{listener}name = 'a\"b'\n"), "no quotes, backslashes or control characters"),
+            (format!("max_connections = 0\n{listener}"), "p.toml: max_connections = 0: must be from 1 to 1000000"),
+            (
+                format!("max_connections = 4000000000\n{listener}"),
+                "max_connections = 4000000000: must be from 1 to 1000000",
+            ),
             (format!("untouched = 0.9\n{listener}"), "at most 0.25"),
             ("[[listeners]]\nlisten = \"203.0.113.10:0\"\n".to_owned(), "the port must be"),
         ] {

@@ -6,7 +6,7 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use reknit_config::{KeyError, LARGEST_FILE, read_file};
-use reknit_proxy::settings::{BadLeg, ClientAddress, Fail, Listener, METRICS, Settings};
+use reknit_proxy::settings::{BadLeg, ClientAddress, Fail, Listener, MAX_CONNECTIONS, METRICS, OTHER_FAMILY, Settings};
 use reknit_units::Share;
 
 use crate::{Failure, input, output};
@@ -51,7 +51,7 @@ pub(crate) struct Args {
     #[arg(long, value_enum, value_name = "HOW")]
     fail: Option<Failing>,
     /// Leave new connections of a listener to the kernel beyond this many [default: 10000]
-    #[arg(long, value_name = "N", value_parser = input::whole::<1, 1_000_000>, allow_negative_numbers = true)]
+    #[arg(long, value_name = "N", value_parser = input::whole::<1, MAX_CONNECTIONS>, allow_negative_numbers = true)]
     max_connections: Option<u32>,
     /// Leave about this share of new connections to the kernel, for comparison: one in 4, 8, 16, ... [default: 2 %, one in 64]
     #[arg(long, value_name = "SHARE", value_parser = |text: &str| text.parse::<Share>())]
@@ -146,7 +146,11 @@ fn load(args: &Args) -> Result<Settings, String> {
 fn with_flag(error: &KeyError) -> String {
     let key = error.key.rsplit('.').next().unwrap_or_default().replace('_', "-");
     let value = error.value.as_deref().map_or(String::new(), |value| format!(" {value}"));
-    format!("--{key}{value}: {}", error.message)
+    let message = match error.message.as_str() {
+        OTHER_FAMILY => "must be of the same family as --listen, or give --client-address proxy-v2 or hide",
+        message => message,
+    };
+    format!("--{key}{value}: {message}")
 }
 
 fn override_with(settings: &mut Settings, args: &Args) {

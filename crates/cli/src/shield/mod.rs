@@ -134,7 +134,10 @@ fn settings(args: &Args) -> Result<Settings, String> {
     }
     let is_again = |(i, name): (usize, &String)| args.interface[..i].contains(name).then(|| name.clone());
     if let Some(name) = args.interface.iter().enumerate().find_map(is_again) {
-        return Err(format!("--interface {}: {name} is given twice; give each interface once", args.interface.join(",")));
+        return Err(format!(
+            "--interface {}: {name} is given twice; give each interface once",
+            args.interface.join(",")
+        ));
     }
     let limit = args.limit.unwrap_or(defaults.limit);
     if !(Duration::from_millis(1)..=Duration::from_secs(5)).contains(&limit) {

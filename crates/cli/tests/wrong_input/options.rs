@@ -104,6 +104,14 @@ fn an_interface_that_is_given_twice() {
 }
 
 #[test]
+fn a_server_of_another_family_than_its_listener() {
+    let arguments = ["proxy", "--listen", "[::]:443", "--to", "192.0.2.4:5", "--dry-run"];
+    let says =
+        "error: --to 192.0.2.4:5: must be of the same family as --listen, or give --client-address proxy-v2 or hide";
+    assert_says(&arguments, &[says]);
+}
+
+#[test]
 fn a_capture_that_is_given_twice() {
     let folder = tempfile::tempdir().unwrap();
     let [capture, link] = ["a.pcap", "b.pcap"].map(|name| folder.path().join(name).to_str().unwrap().to_owned());
