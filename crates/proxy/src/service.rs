@@ -7,6 +7,7 @@ use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use reknit_config::KeyError;
 use reknit_host::RealTime;
 use reknit_net::{Composition, Device, KeepAlive, Network, SocketOptions, TcpForwarder, TcpRequest};
 use tokio::signal::unix::{Signal, SignalKind, signal};
@@ -233,14 +234,23 @@ impl Shared {
 
     fn replace(&self, settings: Settings, plan: &Plan, machine: &Machine) -> Result<(), String> {
         let mut current = self.lock();
-        let rest =
-            |settings: &Settings| (settings.memory, settings.mtu, settings.metrics, settings.fail, settings.untouched);
+        let refuse = |key: &str, what: &str| {
+            let message = format!(
+                "{what} needs a restart; nothing was applied. Only listeners, variants, max_connections and drain change \
+                 without one"
+            );
+            Err(KeyError::new(key, message).at(&settings.file).to_string())
+        };
+        if let Some(key) = settings.fixed_key(&current.settings) {
+            return refuse(key, "another value");
+        }
         let is_rule = |step: &&Step| !matches!(step, Step::Nft(_));
         let next = steering::plan(&settings, self.marks, machine);
-        let has_same_routes = plan.steps.iter().filter(is_rule).eq(next.steps.iter().filter(is_rule));
-        let has_local = Machine::examine(&settings)?.has_local;
-        if rest(&settings) != rest(&current.settings) || !has_same_routes || has_local != machine.has_local {
-            return Err("only listeners, variants, max_connections and drain change without a restart".to_owned());
+        if !plan.steps.iter().filter(is_rule).eq(next.steps.iter().filter(is_rule)) {
+            return refuse("listeners", "adding the first or removing the last one of IPv4 or IPv6");
+        }
+        if Machine::examine(&settings)?.has_local != machine.has_local {
+            return refuse("listeners", "adding the first or removing the last one with an address of this machine");
         }
         Step::Nft(steering::rules(&settings, self.marks, machine)).execute()?;
         self.observer.follow(&settings);

@@ -55,6 +55,9 @@ pub struct Settings {
     pub drain: Duration,
     /// The largest packet on the TUN device, in bytes.
     pub mtu: u16,
+    /// The file that they were read from, for errors; empty without one.
+    #[serde(skip)]
+    pub file: String,
 }
 
 impl Default for Settings {
@@ -69,6 +72,7 @@ impl Default for Settings {
             metrics: METRICS,
             drain: Duration::from_secs(30),
             mtu: 1500,
+            file: String::new(),
         }
     }
 }
@@ -171,7 +175,8 @@ impl Settings {
     /// Names the line or the key, and what is allowed.
     pub fn parse(file: &str, text: &str) -> Result<Settings, InputError> {
         let table = reknit_config::parse(file, text)?;
-        let settings: Settings = reknit_config::read(table).map_err(|error| error.at(file))?;
+        let settings =
+            Settings { file: file.to_owned(), ..reknit_config::read(table).map_err(|error| error.at(file))? };
         settings.check().map_err(|error| error.at(file))?;
         Ok(settings)
     }
@@ -225,6 +230,18 @@ impl Settings {
             }
         }
         Ok(())
+    }
+
+    /// The first key that only takes effect at a start, and is not as in `before`.
+    pub(crate) fn fixed_key(&self, before: &Settings) -> Option<&'static str> {
+        let keys = [
+            ("fail", self.fail == before.fail),
+            ("memory", self.memory == before.memory),
+            ("untouched", self.untouched == before.untouched),
+            ("metrics", self.metrics == before.metrics),
+            ("mtu", self.mtu == before.mtu),
+        ];
+        keys.into_iter().find_map(|(key, is_same)| (!is_same).then_some(key))
     }
 }
 
@@ -328,6 +345,7 @@ mod tests {
                 format!("max_connections = 4000000000\n{listener}"),
                 "max_connections = 4000000000: must be from 1 to 1000000",
             ),
+            (format!("file = \"x\"\n{listener}"), "p.toml: file: unknown key"),
             (format!("untouched = 0.9\n{listener}"), "at most 0.25"),
             ("[[listeners]]\nlisten = \"203.0.113.10:0\"\n".to_owned(), "the port must be"),
         ] {

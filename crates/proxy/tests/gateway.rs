@@ -207,7 +207,10 @@ fn a_reload_adds_a_listener_and_loses_no_connection() {
     open.transfer(MB).unwrap();
     file.write(&settings("mtu = 1400", ""));
     proxy.signal(Signal::SIGHUP);
-    proxy.wait_for("without a restart");
+    proxy.wait_for("proxy.toml: mtu: another value needs a restart; nothing was applied.");
+    file.write(&settings("", "[[listeners]]\nlisten = \"[fd02::2]:81\"\n"));
+    proxy.signal(Signal::SIGHUP);
+    proxy.wait_for("proxy.toml: listeners: adding the first or removing the last one of IPv4 or IPv6 needs a restart");
 }
 
 #[test]
