@@ -29,7 +29,8 @@ use crate::{Failure, input, output};
 pub(crate) struct Args {
     #[command(subcommand)]
     command: Option<Command>,
-    /// Take connections to this address; `0.0.0.0` or `[::]` stands for all that this machine forwards. May be repeated
+    /// Take connections to this address; `0.0.0.0` stands for all IPv4 addresses that this machine forwards, `[::]` for all IPv6.
+    /// May be repeated
     #[arg(long, value_name = "ADDR:PORT", value_parser = input::address)]
     listen: Vec<SocketAddr>,
     /// The server, one for each `--listen` [default: the address that the client asks for]
