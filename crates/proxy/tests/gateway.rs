@@ -167,6 +167,19 @@ fn closed_means_that_nothing_passes_after_a_kill() {
     proxy.kill();
     let error = network.client.connect(server()).err().map(|error| error.kind());
     assert_eq!(error, Some(ErrorKind::HostUnreachable));
+    // The commands of docs/guide/deploy.md leave nothing.
+    for command in [
+        "nft delete table inet reknit_proxy",
+        "ip rule del pref 10 lookup 29291",
+        "ip rule del pref 10 lookup 29292",
+        "ip route flush table 29292",
+        "ip route flush table 29291",
+    ] {
+        network.gateway.command(command);
+    }
+    assert!(!network.gateway.ip("rule show").contains("fwmark"));
+    assert!(!network.gateway.ip("route show table all").contains("2929"));
+    assert!(network.client.connect(server()).is_ok_and(|connection| !connection.is_relayed()));
 }
 
 #[test]
