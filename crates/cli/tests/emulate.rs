@@ -486,3 +486,19 @@ fn data_that_is_not_delivered_is_named() {
     let (waited, bytes): (f64, u32) = (waited.parse().unwrap(), bytes.replace(',', "").parse().unwrap());
     assert!(waited >= 5.0 && (10_000..30_000).contains(&bytes), "{text}");
 }
+
+#[test]
+fn a_capture_on_a_full_disk_is_named() {
+    if !can_run(&["ping"]) {
+        return;
+    }
+    for option in ["--pcap", "--pcap-outside"] {
+        // More than the buffer of the file holds.
+        let ping = ["--", "ping", "-q", "-s", "1400", "-c", "20", "-i", "0.01", "10.77.0.1"];
+        let output =
+            run(&[&["--path", "clean", "--outside", "none", "--quiet", option, "/dev/full"], &ping[..]].concat());
+        assert_eq!(output.status.code(), Some(1));
+        let text = stderr(&output);
+        assert!(text.contains(&format!("error: {option} /dev/full: No space left on device")), "{text}");
+    }
+}

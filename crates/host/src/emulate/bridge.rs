@@ -3,12 +3,14 @@
 
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
+use std::path::PathBuf;
 
 use nix::errno::Errno;
 use nix::sys::socket::{MsgFlags, recv};
 use reknit_units::{Duration, Instant};
 use tun_rs::SyncDevice;
 
+use super::EmulateError;
 use super::direction::EmulatedDirection;
 use super::meter::Counts;
 use super::relay::Relay;
@@ -57,6 +59,25 @@ pub(super) trait Events {
     fn handle(&mut self, now: Instant, bridge: &mut Bridge) -> io::Result<Next>;
 }
 
+/// A capture file, and the option that names it.
+pub(super) struct NamedCapture {
+    pub(super) option: &'static str,
+    pub(super) file: PathBuf,
+    pub(super) capture: CaptureFile,
+}
+
+impl NamedCapture {
+    fn packet(&mut self, now: Instant, packet: &[u8]) -> Result<(), EmulateError> {
+        let (option, file) = (self.option, &self.file);
+        self.capture.packet(now, packet).map_err(|source| EmulateError::Capture { option, file: file.clone(), source })
+    }
+
+    pub(super) fn finish(self) -> Result<(), EmulateError> {
+        let NamedCapture { option, file, capture } = self;
+        capture.finish().map_err(|source| EmulateError::Capture { option, file, source })
+    }
+}
+
 /// The two devices and the path between them.
 pub(super) struct Bridge {
     pub(super) clock: Clock,
@@ -67,7 +88,7 @@ pub(super) struct Bridge {
     pub(super) up: EmulatedDirection,
     pub(super) down: EmulatedDirection,
     /// Captures at the inner and the outer end.
-    pub(super) captures: [Option<CaptureFile>; 2],
+    pub(super) captures: [Option<NamedCapture>; 2],
     pub(super) lateness: Lateness,
     /// Packets that a device refused.
     pub(super) refused: u64,
@@ -93,7 +114,7 @@ impl Bridge {
         inner: SyncDevice,
         outer: SyncDevice,
         [up, down]: [EmulatedDirection; 2],
-        captures: [Option<CaptureFile>; 2],
+        captures: [Option<NamedCapture>; 2],
     ) -> Bridge {
         Bridge {
             clock,
@@ -111,7 +132,7 @@ impl Bridge {
     }
 
     /// Forwards packets until `events` says to stop.
-    pub(super) fn run(&mut self, events: &mut impl Events) -> io::Result<()> {
+    pub(super) fn run(&mut self, events: &mut impl Events) -> Result<(), EmulateError> {
         let mut check = Instant::ZERO;
         loop {
             let mut busy = self.collect(LinkDirection::Up)?;
@@ -124,12 +145,12 @@ impl Bridge {
                 let until = self.up.next_at().min(self.down.next_at()).min(events.deadline()).min(now + NAP);
                 let mut descriptors = events.descriptors();
                 descriptors.extend(self.descriptors());
-                self.clock.wait(until, &descriptors)?;
+                self.clock.wait(until, &descriptors).map_err(EmulateError::Failed)?;
             }
             // A system call for each packet would be too many.
             if !busy || now >= check {
                 check = now + CHECK;
-                if events.handle(self.clock.now(), self)? == Next::Stop {
+                if events.handle(self.clock.now(), self).map_err(EmulateError::Failed)? == Next::Stop {
                     return Ok(());
                 }
             }
@@ -143,7 +164,7 @@ impl Bridge {
     }
 
     /// Reads packets from the end where this direction begins. True if there were any.
-    fn collect(&mut self, bound: LinkDirection) -> io::Result<bool> {
+    fn collect(&mut self, bound: LinkDirection) -> Result<bool, EmulateError> {
         for taken in 0..BATCH {
             let device = if bound == LinkDirection::Up { &self.inner } else { &self.outer };
             match device.recv(&mut self.buffer) {
@@ -152,28 +173,28 @@ impl Bridge {
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 // A device that its user has set down has no packets.
                 Err(error) if error.raw_os_error() == Some(Errno::EIO as i32) => return Ok(taken > 0),
-                Err(error) => return Err(error),
+                Err(error) => return Err(EmulateError::Failed(error)),
             }
         }
         Ok(true)
     }
 
     /// Reads packets that the relay sends. True if there were any.
-    fn collect_relayed(&mut self) -> io::Result<bool> {
+    fn collect_relayed(&mut self) -> Result<bool, EmulateError> {
         for taken in 0..BATCH {
             let Some(relay) = &self.relay else { return Ok(false) };
             match recv(relay.packets.as_raw_fd(), &mut self.buffer, MsgFlags::MSG_DONTWAIT) {
                 Ok(n) => self.enter(LinkDirection::Down, n)?,
                 Err(Errno::EAGAIN) => return Ok(taken > 0),
                 Err(Errno::EINTR) => {}
-                Err(error) => return Err(error.into()),
+                Err(error) => return Err(EmulateError::Failed(error.into())),
             }
         }
         Ok(true)
     }
 
     /// A packet of `n` bytes, in the buffer, enters the path.
-    fn enter(&mut self, bound: LinkDirection, n: usize) -> io::Result<()> {
+    fn enter(&mut self, bound: LinkDirection, n: usize) -> Result<(), EmulateError> {
         if !is_routed(&self.buffer[..n]) {
             return Ok(());
         }
@@ -194,7 +215,7 @@ impl Bridge {
     }
 
     /// Passes on the packets that are due. True if there were any.
-    fn deliver(&mut self, bound: LinkDirection) -> io::Result<bool> {
+    fn deliver(&mut self, bound: LinkDirection) -> Result<bool, EmulateError> {
         let mut busy = false;
         loop {
             let now = self.clock.now();

@@ -46,7 +46,7 @@ use nix::unistd::{Pid, geteuid};
 use reknit_units::{Duration, Instant};
 use tun_rs::SyncDevice;
 
-use self::bridge::Bridge;
+use self::bridge::{Bridge, NamedCapture};
 pub use self::children::Unacknowledged;
 use self::direction::EmulatedDirection;
 pub use self::direction::Stages;
@@ -290,17 +290,18 @@ pub fn run(spec: &Spec, listener: Listener<'_>) -> Result<Report, EmulateError> 
     };
     let waited_before = waited_for_cpu();
     let real_time = RealTime::begin();
-    bridge.run(&mut session).map_err(EmulateError::Failed)?;
+    bridge.run(&mut session)?;
     drop(real_time);
     let waited = waited_for_cpu().saturating_sub(waited_before);
     conclude(bridge, setup.inner, Span { elapsed: clock.now().since(began), waited })
 }
 
-fn open(option: &'static str, file: Option<&Path>, clock: Clock) -> Result<Option<CaptureFile>, EmulateError> {
+fn open(option: &'static str, file: Option<&Path>, clock: Clock) -> Result<Option<NamedCapture>, EmulateError> {
     let side = if option == "--pcap" { "inside" } else { "outside" };
     let open = |file: &Path| {
         let refuse = |source| EmulateError::Capture { option, file: file.to_owned(), source };
-        CaptureFile::new(file, side, clock).map_err(refuse)
+        let capture = CaptureFile::new(file, side, clock).map_err(refuse)?;
+        Ok(NamedCapture { option, file: file.to_owned(), capture })
     };
     file.map(open).transpose()
 }
@@ -382,7 +383,7 @@ fn conclude(mut bridge: Bridge, inner: InnerNamespace, span: Span) -> Result<Rep
     let spans = [bridge.up.meter.span(), bridge.down.meter.span()];
     bridge.settle();
     for capture in bridge.captures.into_iter().flatten() {
-        capture.finish().map_err(EmulateError::Failed)?;
+        capture.finish()?;
     }
     let refused = bridge.refused + ended.dropped;
     Ok(Report {
