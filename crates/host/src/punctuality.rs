@@ -13,6 +13,9 @@ const LATE: Duration = Duration::from_millis(1);
 /// They are also doubtful if the testbed's threads waited for a processor for more than this share of the time.
 const BUSY: f64 = 0.02;
 
+/// Fewer packets say nothing about the machine: one that happens to be late is more than 1 % of them.
+const FEW: u64 = 10;
+
 /// Records how late packets left the path.
 #[derive(Debug)]
 pub(crate) struct Lateness(Histogram<u64>);
@@ -43,6 +46,8 @@ pub struct TimingAccuracy {
     /// How long the testbed's threads were ready to run but had no processor, as a share of the transfer's length. The
     /// sum over several threads may exceed 1. Zero if the kernel does not report it.
     pub waited_for_cpu: f64,
+    /// Packets that left the path.
+    pub packets: u64,
     /// Packets that were lost because a device kept refusing them.
     pub refused: u64,
 }
@@ -53,13 +58,15 @@ impl TimingAccuracy {
             late_p99: lateness.quantile(0.99),
             late_max: lateness.quantile(1.0),
             waited_for_cpu: waited.as_secs_f64() / elapsed.as_secs_f64().max(1e-9),
+            packets: lateness.0.len(),
             refused,
         }
     }
 
     /// Why the result is in doubt; none if it is not.
     pub fn doubt(&self) -> Option<TimingWarning> {
-        let doubtful = self.late_p99 > LATE || self.waited_for_cpu > BUSY || self.refused > 0;
+        let busy = self.late_p99 > LATE || self.waited_for_cpu > BUSY;
+        let doubtful = (busy && self.packets >= FEW) || self.refused > 0;
         doubtful.then_some(TimingWarning(*self))
     }
 }
@@ -120,5 +127,16 @@ mod tests {
         lateness.note(Instant::ZERO, Instant::ZERO + Duration::from_micros(80));
         let second = Duration::from_secs(1);
         assert_eq!(TimingAccuracy::new(&lateness, Duration::from_micros(300), second, 0).doubt(), None);
+    }
+
+    #[test]
+    fn a_few_packets_leave_no_doubt() {
+        let late = |packets: u64| {
+            let mut lateness = Lateness::default();
+            (0..packets).for_each(|_| lateness.note(Instant::ZERO, Instant::ZERO + Duration::from_millis(2)));
+            TimingAccuracy::new(&lateness, Duration::from_millis(50), Duration::from_millis(100), 0).doubt()
+        };
+        assert_eq!([late(0), late(9)], [None, None]);
+        assert!(late(10).is_some());
     }
 }
