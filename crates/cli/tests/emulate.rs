@@ -368,6 +368,7 @@ fn what_cannot_work_is_refused_in_one_line() {
     let server = ["--path", "clean", "--server", "true", "--outside", "nat"];
     assert!(refused(&server).contains("--server cannot be used with --outside nat"));
     assert!(refused(&["--path", "clean", "--record", "/nowhere/f"]).contains("--record /nowhere/f: No such file"));
+    assert!(refused(&["--path", "clean", "--record", "f"]).contains("--record f: the name must end in .toml"));
 }
 
 #[test]
@@ -465,6 +466,18 @@ fn a_router_says_which_packets_are_too_big() {
     let Some(output) = run_as(true, &["--path", &path, "--quiet", "--", "sh", "-c", ping]) else { return };
     let text = stdout(&output) + &stderr(&output);
     assert!(text.contains("2 received") && text.contains("mtu = 1300"), "{text}");
+}
+
+#[test]
+fn without_packets_nothing_is_recorded() {
+    if !can_run(&[]) {
+        return;
+    }
+    let record = file("nothing.toml");
+    let name = record.to_str().unwrap();
+    let output = run(&["--path", "clean", "--outside", "none", "--quiet", "--record", name, "--", "true"]);
+    assert_eq!(stderr(&output), format!("warning: --record {name}: not written, because no packet took the path\n"));
+    assert!(output.status.success() && !record.exists());
 }
 
 /// 30 kB at 2 kB/s: most of it is in the socket when the command ends.

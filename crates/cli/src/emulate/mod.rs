@@ -3,7 +3,7 @@
 mod show;
 
 use std::ffi::OsString;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::ValueEnum;
 use reknit_compare::names;
@@ -212,6 +212,10 @@ fn check(args: &Args) -> Result<(), Failure> {
         ("--report", &args.report),
     ];
     output::check_writable(&written, args.path.as_slice())?;
+    if let Some(file) = args.record.as_ref().filter(|file| file.extension().is_none_or(|end| end != "toml")) {
+        let why = "the name must end in .toml, so that --path takes it";
+        return Err(Failure::Usage(format!("--record {}: {why}", file.display())));
+    }
     for (flag, file) in [("--record", &args.record), ("--report", &args.report)] {
         if let Some(file) = file {
             std::fs::write(file, "")
@@ -223,18 +227,29 @@ fn check(args: &Args) -> Result<(), Failure> {
 
 fn write_files(args: &Args, label: &str, report: &Report) -> Result<(), Failure> {
     if let Some(file) = &args.record {
-        output::write_file("--record", file, show::recorded_path(label, args.seed, report))?;
-        let left_out: u64 = report.records.iter().flatten().map(emulate::PathRecording::left_out).sum();
-        if left_out > 0 {
-            output::note(format_args!(
-                "warning: {}: not recorded at the end: {}",
-                file.display(),
-                output::how_many(left_out, "packet")
-            ));
-        }
+        write_record(file, label, args.seed, report)?;
     }
     if let Some(file) = &args.report {
         output::write_file("--report", file, show::json(label, args.seed, report)?)?;
+    }
+    Ok(())
+}
+
+fn write_record(file: &Path, label: &str, seed: u64, report: &Report) -> Result<(), Failure> {
+    if report.counts.iter().all(|counts| counts.packets == 0) {
+        // A path without packets could not be read. `check` has made an empty file.
+        let _ = std::fs::remove_file(file);
+        output::note(format_args!(
+            "warning: --record {}: not written, because no packet took the path",
+            file.display()
+        ));
+        return Ok(());
+    }
+    output::write_file("--record", file, show::recorded_path(label, seed, report))?;
+    let left_out: u64 = report.records.iter().flatten().map(emulate::PathRecording::left_out).sum();
+    if left_out > 0 {
+        let packets = output::how_many(left_out, "packet");
+        output::note(format_args!("warning: {}: not recorded at the end: {packets}", file.display()));
     }
     Ok(())
 }
