@@ -480,7 +480,7 @@ fn without_packets_nothing_is_recorded() {
     assert!(output.status.success() && !record.exists());
 }
 
-/// 30 kB at 2 kB/s: most of it is in the socket when the command ends.
+/// 30 kB at 2 kB/s: most of it is in the socket when the command ends. The receiver sees a reset, not the end.
 #[test]
 fn data_that_is_not_delivered_is_named() {
     if !can_run(&[]) {
@@ -488,6 +488,7 @@ fn data_that_is_not_delivered_is_named() {
     }
     let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let send = format!("head -c 30000 /dev/zero > /dev/tcp/gateway/{}", listener.local_addr().unwrap().port());
+    let receiver = std::thread::spawn(move || std::io::copy(&mut listener.accept().unwrap().0, &mut std::io::sink()));
     let output = run(&["--rate", "16 kbit/s", "--outside", "relay", "--quiet", "--", "bash", "-c", &send]);
     assert_eq!(output.status.code(), Some(0));
     let text = stderr(&output);
@@ -498,6 +499,7 @@ fn data_that_is_not_delivered_is_named() {
     assert_eq!(rest, "bytes and the end of 1 connection were not acknowledged; the other end may not get them");
     let (waited, bytes): (f64, u32) = (waited.parse().unwrap(), bytes.replace(',', "").parse().unwrap());
     assert!(waited >= 5.0 && (10_000..30_000).contains(&bytes), "{text}");
+    assert_eq!(receiver.join().unwrap().unwrap_err().kind(), std::io::ErrorKind::ConnectionReset);
 }
 
 #[test]

@@ -52,7 +52,7 @@ const REFUSED: &str = r#"true
 printf '#!/bin/sh\necho "Error: not today" >&2\nexit 1\n' >$FOLDER/nft
 chmod 755 $FOLDER/nft
 for folder in /nowhere $FOLDER; do
-    timeout -s KILL 20 env PATH=$folder $REKNIT emulate --path clean --outside nat -- true 2>&1
+    timeout -s KILL 20 env PATH=$folder $REKNIT emulate --path clean --outside nat --quiet -- true 2>&1
     echo "exit code $?"
 done
 ls /run/reknit/emulate

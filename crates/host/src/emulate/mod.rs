@@ -48,6 +48,7 @@ use tun_rs::SyncDevice;
 
 use self::bridge::{Bridge, NamedCapture};
 pub use self::children::Unacknowledged;
+use self::connections::OpenConnections;
 use self::direction::EmulatedDirection;
 pub use self::direction::Stages;
 use self::ends::{InnerNamespace, OuterNamespace};
@@ -293,7 +294,7 @@ pub fn run(spec: &Spec, listener: Listener<'_>) -> Result<Report, EmulateError> 
     bridge.run(&mut session)?;
     drop(real_time);
     let waited = waited_for_cpu().saturating_sub(waited_before);
-    conclude(bridge, setup.inner, Span { elapsed: clock.now().since(began), waited })
+    conclude(bridge, setup.inner, &setup.relayed, Span { elapsed: clock.now().since(began), waited })
 }
 
 fn open(option: &'static str, file: Option<&Path>, clock: Clock) -> Result<Option<NamedCapture>, EmulateError> {
@@ -331,6 +332,7 @@ struct Setup {
     inner_device: SyncDevice,
     outer_device: SyncDevice,
     relay: Option<Relay>,
+    relayed: OpenConnections,
     /// Undoes the changes outside when dropped.
     _undo: Option<CleanupGuard>,
 }
@@ -356,16 +358,25 @@ impl Setup {
             let undo = nat::set_up(instance, subnet, &name, v6, lock).map_err(set_up("address translation"))?;
             let names_only = |_| Relay::new(gateway, Scope::Names);
             let relay = gateway.resolver.map(names_only).transpose().map_err(set_up("a relay"))?;
-            return Ok(Setup { subnet, inner, inner_device, outer_device, relay, _undo: Some(undo) });
+            return Ok(Setup {
+                subnet,
+                inner,
+                inner_device,
+                outer_device,
+                relay,
+                relayed: OpenConnections::default(),
+                _undo: Some(undo),
+            });
         }
         let (accepted, to_connect) = channel();
         let (outer, outer_device) = OuterNamespace::start(subnet, outside == Uplink::Relay, accepted)
             .map_err(set_up("a second network namespace with a TUN device"))?;
-        connections::connect_all(to_connect, move |destination| gateway.target(destination))
+        let relayed = OpenConnections::default();
+        connections::connect_all(to_connect, relayed.clone(), move |destination| gateway.target(destination))
             .map_err(set_up("a relay"))?;
         let scope = if outside == Uplink::Relay { Scope::Everything(outer) } else { Scope::Nothing(outer) };
         let relay = Relay::new(gateway, scope).map_err(set_up("a relay"))?;
-        Ok(Setup { subnet, inner, inner_device, outer_device, relay: Some(relay), _undo: None })
+        Ok(Setup { subnet, inner, inner_device, outer_device, relay: Some(relay), relayed, _undo: None })
     }
 }
 
@@ -377,8 +388,16 @@ struct Span {
     waited: Duration,
 }
 
-fn conclude(mut bridge: Bridge, inner: InnerNamespace, span: Span) -> Result<Report, EmulateError> {
+fn conclude(
+    mut bridge: Bridge,
+    inner: InnerNamespace,
+    relayed: &OpenConnections,
+    span: Span,
+) -> Result<Report, EmulateError> {
     let ended = inner.join().map_err(EmulateError::Failed)?;
+    if ended.unacknowledged.connections > 0 {
+        relayed.reset_at_exit();
+    }
     let counts = bridge.counts();
     let spans = [bridge.up.meter.span(), bridge.down.meter.span()];
     bridge.settle();
