@@ -73,7 +73,7 @@ pub(crate) fn rate(text: &str) -> Result<Rate, String> {
 
 /// An address to listen on.
 pub(crate) fn address(text: &str) -> Result<SocketAddr, String> {
-    text.trim().parse().map_err(|_| "must be an IP address and a port, for example `127.0.0.1:9435`".to_owned())
+    reknit_config::address(text).map_err(str::to_owned)
 }
 
 /// A host, or a network with the number of bits that count.

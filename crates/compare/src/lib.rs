@@ -46,7 +46,7 @@ pub use named_variant::NamedVariant;
 pub use point::Point;
 pub use qlog::qlog;
 pub use references::{GrowthModel, share};
-pub use remedies::advise;
+pub use remedies::{advise, open_capture};
 pub use replay::{Best, Count, REPLAYED, Replay, ReplayCheck, ReplayOptions, ReplayedPath, Replayer, SenderCheck};
 pub use run_summary::{Completions, Cuts, GroupSummary, Retransmissions, RunSummary};
 pub use setup::{ScenarioOptions, warnings};

@@ -79,12 +79,20 @@ pub fn advise(analysis: &mut Analysis, capture: &Path, options: &Options) -> Res
     Ok(())
 }
 
+/// Opens a capture, to be read from its beginning to its end.
+///
+/// # Errors
+/// The file, and what is wrong with it.
+pub fn open_capture(capture: &Path) -> Result<ReadAhead, String> {
+    let opened = reknit_config::open(capture);
+    let reader = opened.and_then(|file| ReadAhead::new(file).map_err(|error| error.to_string()));
+    reader.map_err(|error| format!("{}: {error}", capture.display()))
+}
+
 /// When the first packets of `direction` were sent, and when they arrived.
 fn transits(direction: &DirectionReport, capture: &Path, options: &Options) -> Result<Vec<Transit>, String> {
     let refuse = |error: &dyn std::fmt::Display| format!("{}: {error}", capture.display());
-    let file = reknit_config::open(capture).map_err(|error| refuse(&error))?;
-    let file = ReadAhead::new(file).map_err(|error| refuse(&error))?;
-    let mut frames = Frames::new(file).map_err(|error| refuse(&error))?;
+    let mut frames = Frames::new(open_capture(capture)?).map_err(|error| refuse(&error))?;
     let mut analyzer = Analyzer::again(Options { transits: true, ..*options }, direction);
     while let Some(frame) = frames.next_frame() {
         analyzer.on_frame(&frame, &mut |_| {});

@@ -8,6 +8,7 @@ mod words;
 
 use std::fs::File;
 use std::io::{ErrorKind, Read};
+use std::net::SocketAddr;
 use std::path::Path;
 
 use serde::de::DeserializeOwned;
@@ -55,6 +56,14 @@ pub fn open(file: &Path) -> Result<File, String> {
         return Err(file_error(&ErrorKind::IsADirectory.into()));
     }
     Ok(opened)
+}
+
+/// Reads an address and a port.
+///
+/// # Errors
+/// What is allowed, without the text.
+pub fn address(text: &str) -> Result<SocketAddr, &'static str> {
+    text.trim().parse().map_err(|_| "must be an IP address and a port, for example `127.0.0.1:9435`")
 }
 
 /// Deserializes `table`.

@@ -125,8 +125,7 @@ impl Listener {
 /// Reads an address and a port, in the words of the command's options.
 fn address<'de, D: Deserializer<'de>>(deserializer: D) -> Result<SocketAddr, D::Error> {
     let text = String::deserialize(deserializer)?;
-    let wrong = || format!("`{text}` must be an IP address and a port, for example `127.0.0.1:9436`");
-    text.trim().parse().map_err(|_| D::Error::custom(wrong()))
+    reknit_config::address(&text).map_err(|why| D::Error::custom(format!("`{text}` {why}")))
 }
 
 fn some_address<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<SocketAddr>, D::Error> {

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use pyo3::IntoPyObject;
-use reknit_trace::{Analysis, Analyzer, CapturePoint, Event, Events, Options, PathPart, ReadAhead, Verdict};
+use reknit_trace::{Analysis, Analyzer, CapturePoint, Event, Events, Options, PathPart, Verdict};
 
 /// The verdicts on packets, in columns.
 #[derive(IntoPyObject, Default)]
@@ -61,8 +61,7 @@ impl EventColumns {
 /// The analysis, the verdicts, and how many verdicts were left out.
 pub(crate) fn analyze(path: &Path, at: Option<CapturePoint>) -> Result<(Analysis, EventColumns, u64), String> {
     let refuse = |error: &dyn std::fmt::Display| format!("{}: {error}", path.display());
-    let file = reknit_config::open(path).map_err(|error| refuse(&error))?;
-    let file = ReadAhead::new(file).map_err(|error| refuse(&error))?;
+    let file = reknit_compare::open_capture(path)?;
     let options = Options { at, ..Options::default() };
     let mut analyzer = Analyzer::new(options);
     let mut events = Events::default();

@@ -238,13 +238,10 @@ pub(crate) fn warn(analysis: &Analysis) {
 
 /// Opens a capture or a log; `-` is standard input.
 fn open(file: &Path) -> Result<impl Read, Failure> {
-    let opened = if file.as_os_str() == "-" {
-        ReadAhead::new(io::stdin())
-    } else {
-        let refuse = |error| Failure::Failed(format!("{}: {error}", file.display()));
-        ReadAhead::new(reknit_config::open(file).map_err(refuse)?)
-    };
-    opened.map_err(|error| Failure::Failed(unreadable(file, &error.into())))
+    if file.as_os_str() == "-" {
+        return ReadAhead::new(io::stdin()).map_err(|error| Failure::Failed(unreadable(file, &error.into())));
+    }
+    reknit_compare::open_capture(file).map_err(Failure::Failed)
 }
 
 /// Calls `each` with every frame of a capture that has been read once.

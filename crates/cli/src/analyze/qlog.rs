@@ -52,7 +52,12 @@ fn is_qlog(file: &Path) -> Result<bool, Failure> {
         let start = input.fill_buf().map_err(|error| Failure::Failed(format!("standard input: {error}")))?;
         return Ok(Qlogs::is_qlog(start));
     }
-    Ok(std::fs::metadata(file).is_ok_and(|found| found.is_file()) && Qlogs::is_qlog(open(file)?))
+    if !std::fs::metadata(file).is_ok_and(|found| found.is_file()) {
+        return Ok(false);
+    }
+    // Not read ahead: only its first bytes matter.
+    let opened = reknit_config::open(file).map_err(|error| Failure::Failed(format!("{}: {error}", file.display())))?;
+    Ok(Qlogs::is_qlog(opened))
 }
 
 fn refuse_options(args: &Args) -> Result<(), Failure> {

@@ -69,15 +69,8 @@ pub struct Unacknowledged {
 
 /// What is not acknowledged in the calling thread's namespace.
 pub(super) fn unacknowledged() -> Unacknowledged {
-    let mut all = Unacknowledged::default();
-    for file in ["tcp", "tcp6"] {
-        let text = fs::read_to_string(format!("/proc/thread-self/net/{file}")).unwrap_or_default();
-        for bytes in text.lines().filter_map(unsent) {
-            all.bytes += bytes;
-            all.connections += 1;
-        }
-    }
-    all
+    let unsent: Vec<u64> = sockets(&["tcp", "tcp6"]).iter().filter_map(|line| unsent(line)).collect();
+    Unacknowledged { bytes: unsent.iter().sum(), connections: unsent.len() as u64 }
 }
 
 /// The bytes that the closed socket in this line of `/proc/net/tcp` has not been able to deliver.
@@ -116,10 +109,14 @@ pub(super) fn has_server() -> bool {
 
 /// True if the state of a socket in these files of `/proc/net` satisfies `is`.
 fn any_socket(files: &[&str], is: impl Fn(&str) -> bool) -> bool {
-    files.iter().any(|file| {
-        let text = fs::read_to_string(format!("/proc/thread-self/net/{file}")).unwrap_or_default();
-        text.lines().skip(1).filter_map(|line| line.split_whitespace().nth(3)).any(&is)
-    })
+    sockets(files).iter().any(|line| line.split_whitespace().nth(3).is_some_and(&is))
+}
+
+/// The lines of the sockets in these files of `/proc/net`, for the calling thread's namespace.
+fn sockets(files: &[&str]) -> Vec<String> {
+    let text = |file| fs::read_to_string(format!("/proc/thread-self/net/{file}")).unwrap_or_default();
+    let lines = |file| text(file).lines().skip(1).map(str::to_owned).collect::<Vec<_>>();
+    files.iter().flat_map(lines).collect()
 }
 
 /// Ends all processes in the calling thread's namespace: asks them to, and kills those that are left after a second.
