@@ -4,7 +4,7 @@
     make build && sudo python study/benches/shield_live.py
 
 reknit's `sack` sends in `reknit testbed`, where the shield is a stage of the path. Kernels send to kernels through
-`reknit emulate`, and `reknit shield` runs at the receiver. Takes three hours; the machine must not be busy.
+`reknit emulate`, and `reknit shield` runs at the receiver. Takes two hours and a quarter; the machine must not be busy.
 Transfers over the random paths, which have at most 20 Mbit/s, run at the same time.
 """
 
