@@ -245,7 +245,7 @@ def replay(
     variant_files : path-like or iterable of them
         TOML files with your own variants.
     oracle : bool
-        Also run the oracle, which shows what is possible.
+        Also run the oracle, a sender that knows each loss and whose window grows in the same way.
     anyway : bool
         Compare even if that would mislead.
 

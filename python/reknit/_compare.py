@@ -224,8 +224,8 @@ def compare(
     variant_files : path-like or iterable of them
         TOML files with your own variants (docs/reference/variants.md).
     oracle : bool
-        Also run the oracle, which shows what is possible on the path; it takes the time of one or two more variants. It
-        never runs if several flows share the path.
+        Also run the oracle, a sender that knows each loss and whose window grows in the same way; it takes the time of
+        one or two more variants. It never runs if several flows share the path.
 
     Returns
     -------

@@ -55,7 +55,7 @@ pub(crate) struct Args {
     /// Replay this much of the transfer, from its beginning [default: all, but at most 60 s]
     #[arg(long, value_name = "TIME", value_parser = input::duration, allow_hyphen_values = true)]
     duration: Option<Duration>,
-    /// Leave out the oracle, which shows what is possible
+    /// Leave out the oracle, a sender that knows each loss and whose window grows in the same way
     #[arg(long)]
     no_oracle: bool,
     /// Compare variants even if that would mislead: the replay does not reproduce the capture, or the rate of the bottleneck
@@ -232,7 +232,7 @@ fn path(replay: &Replay) -> String {
     )
 }
 
-/// The best variant, compared with the captured sender and with what is possible.
+/// The best variant, compared with the captured sender and with the oracle whose window grows in the same way.
 fn best(best: &Best, sender: &SenderCheck) -> String {
     let goodput = &best.goodput_mbit_s;
     let text = if best.variant == sender.sender {
