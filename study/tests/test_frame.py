@@ -81,14 +81,14 @@ def test_tiers_reduce_experiments(paper: Paper) -> None:
         lab.result("A")
         planned[tier.name] = lab.planned
     assert planned["quick"] == [("A", 4, 40.0)] * 3
-    assert planned["default"] == [("A", 6, 200.0)] * 3
+    assert planned["default"] == [("A", 6, 2000.0)] * 3
     assert planned["full"] == [("A", 6, 2000.0)] * 3
     assert _costs.packets(paper.experiments["A"], [paper]) == pytest.approx(
-        {"quick": 40 / 3, "default": 100, "full": 1000}
+        {"quick": 40 / 3, "default": 1000, "full": 1000}
     )
     assert _costs.packets(paper.experiments["B"], [paper]) == {"quick": None, "default": 0, "full": 0}
     enough = paper.experiments["A"].enough_seeds
-    assert _costs.packets_with_more_seeds(paper.experiments["A"], [paper]) == pytest.approx(100 * enough / 3)
+    assert _costs.packets_with_more_seeds(paper.experiments["A"], [paper]) == pytest.approx(1000 * enough / 3)
 
 
 def test_a_run_can_be_split_into_sets(paper: Paper) -> None:

@@ -273,7 +273,7 @@ def test_other_lengths_change_all_runs_but_whole_transfers(times: float) -> None
     paper.experiment("A", figure="", title="", reports="")(sweep)
     lab = Lab([paper], replace(DEFAULT, duration=DEFAULT.duration * times), dry=True, times=times)
     lab.result("A")
-    assert [seconds for _, _, seconds in lab.planned] == [100 * times, 1000 * times, 20_000]
+    assert [seconds for _, _, seconds in lab.planned] == [1000 * times, 1000 * times, 20_000]
 
 
 def test_unstable_outcomes_are_named() -> None:

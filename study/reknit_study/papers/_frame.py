@@ -59,7 +59,7 @@ class Tier:
 
 
 QUICK = Tier("quick", duration=0.02, seeds=2, points=3)
-DEFAULT = Tier("default", duration=0.1, seeds=3, points=4)
+DEFAULT = Tier("default", duration=1.0, seeds=3, points=4)
 FULL = Tier("full", duration=1.0, seeds=None, points=None)
 TIERS = {tier.name: tier for tier in (QUICK, DEFAULT, FULL)}
 

@@ -170,10 +170,14 @@ def more_seeds(lab: Lab) -> str:
     """Say which claims got more seeds."""
     if lab.base.name == "quick" or (lab.more_seeds is not None and not lab.more_seeds):
         return "No claim got more seeds where its outcome depends on the choice of seeds."
-    more = sorted({e.enough_seeds for id, e in lab.experiments.items() if id.startswith("F")} - {ENOUGH_SEEDS})
+    medians, means = (
+        sorted({e.enough_seeds for id, e in lab.experiments.items() if id.startswith(begins)} - {ENOUGH_SEEDS})
+        for begins in ("F", ("S7/", "S8/"))
+    )
     told = (
-        f"Claims whose outcome depends on the choice of seeds get at least {ENOUGH_SEEDS} seeds, "
-        f"those about medians of F-RTO {more[0]} or {more[-1]}; where it is still undecided, four times as many"
+        f"Claims whose outcome depends on the choice of seeds get at least {ENOUGH_SEEDS} seeds, those about medians "
+        f"of F-RTO {medians[0]} or {medians[-1]}, those about Figs. 7 and 8 of the survey {means[0]}; where it is "
+        "still undecided, four times as many"
     )
     if lab.more_seeds is None:
         return f"{told}."

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from reknit_study.papers._frame import DEFAULT, QUICK, Paper, Result
+from reknit_study.papers._frame import QUICK, Paper, Result
 
 if TYPE_CHECKING:
     from reknit_study.papers._lab import Lab
@@ -110,11 +110,6 @@ def as_published(lab: Lab) -> dict[str, Any]:
     if lab.tier.duration < QUICK.duration:
         return {}
     return {"whole": True, "least_seeds": 0 if lab.tier.name == QUICK.name else 5}
-
-
-def is_unshortened(lab: Lab) -> bool:
-    """Return whether runs have the published duration: schemes that learn do not settle in a tenth of it."""
-    return lab.tier.name == DEFAULT.name
 
 
 def settled(found: Result, later: Result) -> Result:

@@ -11,7 +11,7 @@ from reknit_study.papers._figures import Lines
 from reknit_study.papers._frame import Result
 from reknit_study.papers._lab import Lab
 from reknit_study.papers._labels import Variant, changed
-from reknit_study.papers.rr_tcp._network import BA, delayed, dumbbell, is_unshortened, normal, paper
+from reknit_study.papers.rr_tcp._network import BA, delayed, dumbbell, normal, paper
 
 BOUNDS = [0, 0.5, 1, 2]
 PAYLOAD_BITS = 8 * 960
@@ -33,17 +33,15 @@ def limited_transmit(lab: Lab) -> Result:
     """Sweep the bound."""
     late = delayed(0.5, "constant(100 ms)") if lab.reading == "two-paths" else delayed(0.05, normal(0.025, 0.008))
     scenario = dumbbell(0.05, late, tcp={"max_window_caps": "cwnd"})
-    whole = is_unshortened(lab)
     found = lab.sweep(
         lambda _: scenario,
         BOUNDS,
         {"sack": "sack", "dsack_r": "dsack-r", "dsack_fa": _bounded("dsack_fa"), "dsack_ta": _bounded("dsack_ta")},
         duration_s=1000,
         seeds=5,
-        whole=whole,
         keep=BOUNDS,
     )
-    prior = lab.sweep(lambda _: scenario, ["all"], ["ba_r", *BA], duration_s=1000, seeds=5, whole=whole)
+    prior = lab.sweep(lambda _: scenario, ["all"], ["ba_r", *BA], duration_s=1000, seeds=5)
     return (found | prior).drawn(Lines("thr_pkts", "bound of limited transmit, windows", "packets in 1000 s"))
 
 
@@ -84,7 +82,6 @@ def fairness(lab: Lab) -> Result:
         {"partner_sack": "sack", "partner_rr": "rr-taes"},
         duration_s=1000,
         seeds=5,
-        whole=is_unshortened(lab),
         keep=shares,
         split=_flow_a,
     )

@@ -7,7 +7,7 @@ from functools import partial
 from reknit_study.papers._figures import Lines
 from reknit_study.papers._frame import Result
 from reknit_study.papers._lab import Lab
-from reknit_study.papers.rr_tcp._network import IDEAL_PKTS, NS2, WARM_UP_S, is_unshortened, paper, settled
+from reknit_study.papers.rr_tcp._network import IDEAL_PKTS, NS2, WARM_UP_S, paper, settled
 from reknit_study.papers.rr_tcp._readings import readings, tcp
 
 
@@ -30,19 +30,17 @@ def share_of_delayed_packets(lab: Lab) -> Result:
     curves = ["sack", "dsack_r", "dsack_fa_mean", "dsack_fa_rtx", "dsack_ta_mean", "dsack_ta_rtx", "dsack_taes"]
     options = {f"tcp.{name}": value for name, value in tcp(lab).items()}
     tracked = ["dsack_fa", "dsack_fa_rtx", "dsack_ta", "dsack_ta_rtx"]
-    warm_up = f"{WARM_UP_S:g} s" if is_unshortened(lab) else lab.scaled(WARM_UP_S)
 
     def late(share: float) -> dict[str, object]:
         return {**_late(share), **options}
 
     def later(share: float) -> dict[str, object]:
-        return {**late(share), "warm_up": warm_up}
+        return {**late(share), "warm_up": lab.scaled(WARM_UP_S)}
 
     keep = [0.01, 0.05, 0.30]
-    whole = is_unshortened(lab)
-    reordered = lab.sweep(late, shares, curves, duration_s=1000, seeds=5, keep=keep, whole=whole)
-    means = lab.sweep(later, shares, tracked, duration_s=1000, seeds=5, keep=keep, whole=whole)
-    ideal = lab.sweep(_late, [0], ["sack_nodelay"], duration_s=1000, seeds=5, whole=whole)
+    reordered = lab.sweep(late, shares, curves, duration_s=1000, seeds=5, keep=keep)
+    means = lab.sweep(later, shares, tracked, duration_s=1000, seeds=5, keep=keep)
+    ideal = lab.sweep(_late, [0], ["sack_nodelay"], duration_s=1000, seeds=5)
     return (settled(reordered, means) | ideal).drawn(
         Lines(
             "thr_pkts",
@@ -96,11 +94,10 @@ def share_of_lost_packets(lab: Lab) -> Result:
     shares = [0, 0.001, 0.002, 0.005, 0.01, 0.015, 0.02]
     curves = ["sack", "dsack_r", "dsack_fa", "dsack_ta", "sack_t40"]
     keep = [0, 0.001, 0.01, 0.02]
-    whole = is_unshortened(lab)
 
     def sweep(late: float, curves: list[str]) -> Result:
         lossy = partial(_lossy, late)
-        return lab.sweep(lossy, shares, curves, duration_s=1000, seeds=5, keep=keep, whole=whole)
+        return lab.sweep(lossy, shares, curves, duration_s=1000, seeds=5, keep=keep)
 
     found, ideal = sweep(0.05, curves), sweep(0, ["sack_nodelay"])
     return (found | ideal).drawn(

@@ -12,7 +12,7 @@ from reknit_study.papers._figures import Bars, Lines
 from reknit_study.papers._frame import DEFAULT, Result, key
 from reknit_study.papers._lab import Lab
 from reknit_study.papers.rr_tcp import _readings
-from reknit_study.papers.rr_tcp._network import BA, delayed, dumbbell, is_unshortened, lost, normal, paper
+from reknit_study.papers.rr_tcp._network import BA, delayed, dumbbell, lost, normal, paper
 
 KS = [0.1, 0.25, 0.5, 0.75, 1, 1.5, 2, 2.5, 3, 3.5, 4]
 NAMED = [0.1, 0.5, 1, 2, 3, 4]
@@ -56,7 +56,6 @@ def mean_delay(lab: Lab, share: float, ks: list[float], curves: list[str]) -> Re
         duration_s=1000,
         seeds=5,
         keep=NAMED,
-        whole=is_unshortened(lab),
     )
     return found.drawn(Lines("thr_pkts", "k (mean delay of k x 50 ms)", "packets in 1000 s"))
 
@@ -126,7 +125,6 @@ def bursts_of_loss(lab: Lab) -> Result:
         duration_s=1000,
         seeds=5,
         keep=["nodrop", "drop"],
-        whole=is_unshortened(lab),
     )
     packets = {"ba_inc": [("nodrop", 97184), ("drop", 60708)], "dsack_ta": [("nodrop", 103770), ("drop", 81916)]}
     shares = {"ba_inc": [("nodrop", 0.0013), ("drop", 0.0048)], "dsack_ta": [("nodrop", 0.0003), ("drop", 0.0019)]}
@@ -180,7 +178,6 @@ def all_conditions(lab: Lab) -> Result:
         duration_s=1000,
         seeds=5,
         least_points=40 if lab.tier.name == DEFAULT.name else 0,
-        whole=lab.tier.name == DEFAULT.name,
     )
     thr = pl.col("thr_pkts")
     gain = (thr / thr.filter(pl.col("variant") == "sack").mean().over("x")).alias("gain")

@@ -7,7 +7,7 @@ from typing import Any
 from reknit_study.papers._figures import Lines
 from reknit_study.papers._frame import Result
 from reknit_study.papers._lab import Lab
-from reknit_study.papers.rr_tcp._network import delayed, dumbbell, is_unshortened, paper
+from reknit_study.papers.rr_tcp._network import delayed, dumbbell, paper
 from reknit_study.papers.rr_tcp._readings import curves, readings, tcp
 
 LATE = "normal(25 ms, 8 ms)"
@@ -41,7 +41,6 @@ def reordered_acks(lab: Lab) -> Result:
         ["sack", "dsack_r", "dsack_fa", "dsack_ta"],
         duration_s=1000,
         seeds=5,
-        whole=is_unshortened(lab),
     )
     return found.drawn(Lines("thr_pkts", "fraction of ACKs delayed", "packets in 1000 s"))
 
@@ -64,7 +63,6 @@ def distributions(lab: Lab) -> Result:
         ["sack", "dsack_r", "dsack_fa", "dsack_ta"],
         duration_s=1000,
         seeds=5,
-        whole=is_unshortened(lab),
         keep=list(DISTRIBUTIONS),
     )
     return found.drawn(Lines("thr_pkts", "distribution of the delay", "packets in 1000 s"))
@@ -95,7 +93,6 @@ def two_paths(lab: Lab) -> Result:
         curves(lab, ["sack", "dsack_ta"]),
         duration_s=1000,
         seeds=5,
-        whole=is_unshortened(lab),
         keep=[0, 0.10, 0.20],
     )
     return found.drawn(Lines("thr_pkts", "difference between the delays, s", "packets in 1000 s"))
