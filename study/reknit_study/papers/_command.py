@@ -86,9 +86,9 @@ def _parser() -> argparse.ArgumentParser:
         "what",
         nargs="*",
         metavar="PAPER [EXPERIMENT ...]",
-        help="a paper, and some of its experiments [default: all papers, with shortened experiments]; 'list' lists "
-        "them and what they cost, 'stability' checks whether outcomes depend on the seeds, with four sets of them, or "
-        "on the length of runs, with a third and twice of theirs",
+        help="a paper, and some of its experiments [default: all papers, with fewer seeds and points]; 'list' "
+        "lists them and what they cost, 'stability' checks whether outcomes depend on the seeds, with four sets of "
+        "them, or on the length of runs, with a third and twice of theirs",
     )
     tier = parser.add_mutually_exclusive_group()
     tier.add_argument("--quick", action="store_true", help="a few short experiments of each paper, in minutes")
