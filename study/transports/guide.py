@@ -10,17 +10,15 @@ path of the first, they are taken as they are: the others lie beside it, with th
 import argparse
 import datetime
 import json
-import os
 import re
 import shlex
 import statistics
-import subprocess
 import sys
 import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
-from run import COMMAND, CRATE, ROOT, cargo, percent, table
+from run import CRATE, ROOT, build, command, percent, table
 
 PAGE = ROOT / "study/results/quic.md"
 GUIDE = ROOT / "docs/guide/quic.md"
@@ -105,8 +103,7 @@ paths = [{ delay = "0 ms" }, { delay = "30 ms" }]
 def compare(column: Column, options: argparse.Namespace, *arguments: str) -> list[dict]:
     """Return the runs of a transport."""
     how = ["--duration", f"{options.duration} s", "--seeds", str(options.seeds), "--no-oracle", "--json"]
-    command = [f"{COMMAND}{column.program}", "compare", *arguments, "--variants", column.transport, *how]
-    found = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout
+    found = command("compare", *arguments, "--variants", column.transport, *how, program=column.program)
     return json.loads(found)["variants"][0]["runs"]
 
 
@@ -235,12 +232,8 @@ def main() -> None:
     parser.add_argument("--duration", type=int, default=30, help="seconds of each run (default: 30)")
     parser.add_argument("--seeds", type=int, default=10, help="runs of each (default: 10)")
     options = parser.parse_args()
-    if "REKNIT_TRANSPORTS" not in os.environ:
-        for ends in ("sender", "both"):
-            subprocess.run([sys.executable, str(CRATE / "seam.py"), ends], check=True)
-        cargo("build", "--release")
-    version = subprocess.run([str(COMMAND), "--version"], check=True, stdout=subprocess.PIPE, text=True).stdout
-    commit = re.sub(r".*commit (\w{8}).*", r"\1", version.strip())
+    build()
+    commit = re.sub(r".*commit (\w{8}).*", r"\1", command("--version").strip())
     how = shlex.join(["python", "study/transports/guide.py", *sys.argv[1:]])
     tables = goodputs(options)
     values = {

@@ -1,9 +1,11 @@
 """Compare other transports with reknit's variants on random paths, and write study/results/transports.md.
 
-    python study/transports/run.py           build the command, simulate, write the page: most of an hour
+    python study/transports/run.py           build three programs, simulate, write the page: most of an hour
     python study/transports/run.py --test    build and test only, and try the edits of `seam.py`: ten minutes
 
-The environment variable REKNIT_TRANSPORTS names a command that is already built.
+The programs have the published crates, and quinn-proto as changed by `seam.py sender` and `seam.py both`. If the
+environment variable REKNIT_TRANSPORTS has the path of the first, they are taken as they are: the others lie beside it,
+with the suffixes `-sender` and `-both`.
 
 The paths are those of `reknit matrix --seed 101,...,120 --paths 10`, on which nothing was developed.
 """
@@ -32,6 +34,10 @@ PAGE = ROOT / "study/results/transports.md"
 SEEDS = ",".join(str(seed) for seed in range(101, 121))
 TRANSPORTS = ["quinn", "quinn-patient", "noq", "smoltcp"]
 VARIANTS = ["linux", "bbr1", "reknit", "reknit-bbr"]
+RECOVERY = "quinn-recovery"
+# Rows of the changed quinn, by the suffix of the program.
+CHANGED = {f"{RECOVERY}, published receiver": "-sender", RECOVERY: "-both"}
+ROWS = [*TRANSPORTS, *CHANGED, *VARIANTS]
 # What the goodput is a share of.
 REFERENCE = "oracle"
 # The causes of reordering, as the descriptions of the paths name them, with their short names.
@@ -42,13 +48,16 @@ SHORT = {"burst-loss": "bursts of loss", "iid": "late packets"}
 class Runs:
     """The runs of one transport on some paths."""
 
+    goodputs: list[float] = field(default_factory=list)
     shares: list[float] = field(default_factory=list)
     by_cause: dict[str, list[float]] = field(default_factory=dict)
     counts: dict[str, int] = field(default_factory=dict)
     unreported: set[str] = field(default_factory=set)
 
-    def add(self, cause: str, share: float, run: dict[str, Any]) -> None:
+    def add(self, cause: str, goodput: float, possible: float, run: dict[str, Any]) -> None:
         """Add a run."""
+        share = min(1.0, goodput / possible)
+        self.goodputs.append(goodput)
         self.shares.append(share)
         self.by_cause.setdefault(cause, []).append(share)
         self.unreported.update(run.get("unreported", []))
@@ -69,24 +78,45 @@ def cargo(*arguments: str) -> None:
     subprocess.run(["cargo", *arguments], cwd=CRATE, env={**os.environ, "CARGO_TARGET_DIR": str(TARGET)}, check=True)
 
 
-def command(*arguments: str) -> str:
-    """Return what the command prints."""
-    return subprocess.run([str(COMMAND), *arguments], check=True, stdout=subprocess.PIPE, text=True).stdout
+def build() -> None:
+    """Build the programs, unless the environment says that they are built; the published crates last."""
+    if "REKNIT_TRANSPORTS" not in os.environ:
+        for suffix in CHANGED.values():
+            seam.build(suffix.removeprefix("-"), TARGET)
+        cargo("build", "--release")
+
+
+def command(*arguments: str, program: str = "") -> str:
+    """Return what a program prints; ``program`` is its suffix."""
+    return subprocess.run([f"{COMMAND}{program}", *arguments], check=True, stdout=subprocess.PIPE, text=True).stdout
 
 
 def measure(folder: Path, options: argparse.Namespace, *, in_order: bool) -> dict[str, Runs]:
     """Run every transport on the paths in a folder. A share of more than 1 counts as 1."""
-    arguments = ["--path", f"{folder}/*.toml", "--variants", ",".join([*TRANSPORTS, *VARIANTS, REFERENCE])]
-    arguments += ["--seeds", "1", "--duration", f"{options.duration} s", "--no-oracle", "--json"]
-    result = json.loads(command("compare", *arguments, *(["--in-order"] if in_order else [])))
+    how = ["--path", f"{folder}/*.toml", "--seeds", "1", "--duration", f"{options.duration} s", "--no-oracle", "--json"]
+    how += ["--in-order"] if in_order else []
+
+    def compare(names: list[str], program: str) -> list[dict[str, Any]]:
+        result = json.loads(command("compare", *how, "--variants", ",".join(names), program=program))
+        return result.get("paths", [result])
+
+    paths = compare([*TRANSPORTS, *VARIANTS, REFERENCE], "")
+    changed = {row: compare([RECOVERY], program) for row, program in CHANGED.items()}
     found: dict[str, Runs] = {}
-    for path in result.get("paths", [result]):
+    for i, path in enumerate(paths):
         cause = re.sub(r".*: | \(without.*", "", path["description"])
         runs = {row["variant"]: row["runs"][0] for row in path["variants"]}
+        runs |= {row: others[i]["variants"][0]["runs"][0] for row, others in changed.items()}
         possible = runs[REFERENCE]["goodput_mbit_s"]
         for name, run in runs.items():
-            found.setdefault(name, Runs()).add(cause, min(1.0, run["goodput_mbit_s"] / possible), run)
+            found.setdefault(name, Runs()).add(cause, run["goodput_mbit_s"], possible, run)
     return found
+
+
+def of_in_order(measured: dict[str, dict[str, Runs]], row: str) -> str:
+    """Format the goodput of a kind of quinn on lossless paths, as a share of published quinn's in order."""
+    goodputs, in_order = measured["lossless"][row].goodputs, measured["lossless in order"]["quinn"].goodputs
+    return percent(statistics.mean(min(1.0, one / most) for one, most in zip(goodputs, in_order, strict=True)))
 
 
 def percent(share: float) -> str:
@@ -107,7 +137,7 @@ def table(head: list[str], rows: list[list[str]]) -> str:
 
 def ranking(measured: dict[str, dict[str, Runs]]) -> str:
     """Return the first table: the best on lossless paths comes first."""
-    names = sorted([*TRANSPORTS, *VARIANTS], key=lambda name: -statistics.mean(measured["lossless"][name].shares))
+    names = sorted(ROWS, key=lambda name: -statistics.mean(measured["lossless"][name].shares))
     bold = {True: "**{}**", False: "{}"}
     columns = ["lossless", "lossless in order", "lossy", "lossy in order"]
     rows = [
@@ -124,17 +154,14 @@ def ranking(measured: dict[str, dict[str, Runs]]) -> str:
 def by_cause(runs: dict[str, Runs]) -> str:
     """Return the shares by cause of reordering."""
     causes = sorted({cause for one in runs.values() for cause in one.by_cause})
-    rows = [
-        [f"`{name}`"] + [percent(statistics.mean(runs[name].by_cause[cause])) for cause in causes]
-        for name in [*TRANSPORTS, *VARIANTS]
-    ]
+    rows = [[f"`{name}`"] + [percent(statistics.mean(runs[name].by_cause[cause])) for cause in causes] for name in ROWS]
     return table(["", *[SHORT.get(cause, cause) for cause in causes]], rows)
 
 
 def costs(runs: dict[str, Runs], options: argparse.Namespace) -> str:
     """Return what reordering makes each of them do."""
     rows = []
-    for name in [*TRANSPORTS, *VARIANTS]:
+    for name in ROWS:
         one = runs[name]
         minutes = len(one.shares) * options.duration / 60
         cuts = [f"{one.counts['cuts'] / minutes:.1f}", ratio(one.counts, "false", "cuts")]
@@ -157,7 +184,9 @@ def page(measured: dict[str, dict[str, Runs]], options: argparse.Namespace) -> s
     commit = re.sub(r".*commit (\w{8}).*", r"\1", command("--version").strip())
     how = shlex.join(["python", "study/transports/run.py", *sys.argv[1:]])
     today = datetime.datetime.now(tz=datetime.UTC).date()
-    abouts = "".join(f"* `{name}`: {' '.join(command('variants', name).split())}.\n" for name in TRANSPORTS)
+    described = [*((name, command("variants", name)) for name in TRANSPORTS)]
+    described += [(RECOVERY, command("variants", RECOVERY, program=CHANGED[RECOVERY]))]
+    abouts = "".join(f"* `{name}`: {' '.join(about.split())}.\n" for name, about in described)
     text = (CRATE / "page.md").read_text()
     values = {
         "GENERATED": f"*Generated by `{how}` at commit `{commit}`.*",
@@ -169,6 +198,8 @@ def page(measured: dict[str, dict[str, Runs]], options: argparse.Namespace) -> s
         "DURATION": str(options.duration),
         "DATE": str(today),
         "ABOUT": abouts,
+        "PUBLISHED": of_in_order(measured, "quinn"),
+        **{name: of_in_order(measured, row) for name, row in zip(("SENDER", "BOTH"), CHANGED, strict=True)},
         "LIVE": (CRATE / "live.md").read_text(),
     }
     for key, value in values.items():
@@ -189,8 +220,7 @@ def main() -> None:
             for ends in seam.ENDS:
                 seam.make(Path(name) / ends, ends)
         return
-    if "REKNIT_TRANSPORTS" not in os.environ:
-        cargo("build", "--release")
+    build()
     measured: dict[str, dict[str, Runs]] = {}
     with tempfile.TemporaryDirectory() as name:
         for kind in ("lossless", "lossy"):

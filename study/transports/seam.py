@@ -432,8 +432,10 @@ def make(crate: Path, ends: str) -> None:
         manifest.write_text(manifest.read_text() + dependency)
 
 
-def build(crate: Path, ends: str, target: Path) -> Path:
+def build(ends: str, target: Path) -> Path:
     """Build the program with the changed crate. `Cargo.lock` names the published one before and afterwards."""
+    crate = target / f"quinn-proto-{ends}"
+    make(crate, ends)
     lock = CRATE / "Cargo.lock"
     text = lock.read_text()
     features = [] if ends == "receiver" else ["--features", "seam"]
@@ -453,9 +455,7 @@ def main() -> None:
     parser.add_argument("ends", choices=ENDS)
     ends = parser.parse_args().ends
     target = Path(os.environ.get("CARGO_TARGET_DIR") or ROOT / "target/transports")
-    crate = target / f"quinn-proto-{ends}"
-    make(crate, ends)
-    print(build(crate, ends, target))
+    print(build(ends, target))
 
 
 if __name__ == "__main__":
