@@ -10,9 +10,14 @@ use reknit_variants::Composition;
 use crate::transports;
 
 fn on(path: &str, transport: &Arc<dyn Transport>, seed: u64) -> RunResult {
-    let profile = Arc::new(Profile::load(path, &[]).expect("a built-in path"));
+    with(path, &[], Duration::from_secs(10), transport, seed)
+}
+
+fn with(path: &str, changes: &[&str], duration: Duration, transport: &Arc<dyn Transport>, seed: u64) -> RunResult {
+    let changes: Vec<_> = changes.iter().map(ToString::to_string).collect();
+    let profile = Arc::new(Profile::load(path, &changes).expect("a built-in path"));
     let tcp = tcp_config(&profile).expect("the path's options are valid");
-    let scenario = Scenario::bulk(profile, tcp, Composition::default(), Duration::from_secs(10), seed);
+    let scenario = Scenario::bulk(profile, tcp, Composition::default(), duration, seed);
     run(&Scenario { transport: Some(transport.clone()), ..scenario })
 }
 
@@ -39,6 +44,19 @@ fn lost_data_is_retransmitted() {
         assert!(flow.send.sent.retransmissions() > 0, "{}: {flow:?}", transport.name());
         let sent = flow.send.sent.total() * flow.smss.0;
         assert!(flow.delivered.0 <= sent, "{}: data in packets was not recognised: {flow:?}", transport.name());
+    }
+}
+
+/// QUIC changes its keys after at most 1000 packets. Those that are still under way when the old ones are discarded are lost.
+#[test]
+fn packets_from_before_a_key_update_are_no_error() {
+    let late = ["forward.delays.probability=0.03", "forward.delays.extra=pareto(1.8, 79 ms)"];
+    for transport in &transports() {
+        for seed in 1..=10 {
+            let [earlier, later] =
+                [10, 20].map(|s| with("rr-tcp", &late, Duration::from_secs(s), transport, seed).flows[0].delivered);
+            assert!(later > earlier, "{} with seed {seed} ends with {earlier:?}", transport.name());
+        }
     }
 }
 

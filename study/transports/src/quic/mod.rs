@@ -41,18 +41,22 @@ impl Message {
     }
 }
 
-/// Writes the tag of a packet, which ends in room for it. It has the packet number: as with a real cipher, a packet that arrives so
-/// late that its number is decoded wrongly is discarded.
-pub fn seal(number: u64, packet: &mut [u8]) {
+/// Writes the tag of a packet, which ends in room for it. It has the number of key updates and of the packet: as with a real cipher, a
+/// packet is discarded if it arrives so late that its keys have been discarded, or that its number is decoded wrongly.
+pub fn seal(updates: u64, number: u64, packet: &mut [u8]) {
     if let Some(at) = packet.len().checked_sub(TAG) {
-        packet[at..at + 8].copy_from_slice(&number.to_be_bytes());
+        packet[at..].copy_from_slice(&tag(updates, number));
     }
 }
 
-/// The length of a payload without its tag; none if the tag is not that of this packet number.
-pub fn open(number: u64, payload: &[u8]) -> Option<usize> {
+/// The length of a payload without its tag; none if the tag is not that of these keys and of this packet number.
+pub fn open(updates: u64, number: u64, payload: &[u8]) -> Option<usize> {
     let len = payload.len().checked_sub(TAG)?;
-    (payload[len..len + 8] == number.to_be_bytes()).then_some(len)
+    (payload[len..] == tag(updates, number)).then_some(len)
+}
+
+fn tag(updates: u64, number: u64) -> [u8; TAG] {
+    (u128::from(updates) << 64 | u128::from(number)).to_be_bytes()
 }
 
 /// What an end does next.

@@ -13,9 +13,14 @@ use quinn_proto::{ConnectError, ConnectionId, Side, TransportError};
 
 use crate::quic::{Handshake, TAG, open, seal};
 
-/// Keys of all kinds, without secrets.
+/// Keys of all kinds except those of packets, without secrets.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Plain;
+
+/// The keys of packets after so many key updates (RFC 9001 §6). Others do not fit: a packet that is so late that its keys have been
+/// discarded is dropped.
+#[derive(Clone, Copy)]
+struct Updated(u64);
 
 impl HeaderKey for Plain {
     fn decrypt(&self, _: usize, _: &mut [u8]) {}
@@ -27,13 +32,13 @@ impl HeaderKey for Plain {
     }
 }
 
-impl PacketKey for Plain {
+impl PacketKey for Updated {
     fn encrypt(&self, number: u64, packet: &mut [u8], _: usize) {
-        seal(number, packet);
+        seal(self.0, number, packet);
     }
 
     fn decrypt(&self, number: u64, _: &[u8], payload: &mut BytesMut) -> Result<(), CryptoError> {
-        payload.truncate(open(number, payload).ok_or(CryptoError)?);
+        payload.truncate(open(self.0, number, payload).ok_or(CryptoError)?);
         Ok(())
     }
 
@@ -82,12 +87,12 @@ impl AeadKey for Plain {
     }
 }
 
-fn packet_keys() -> KeyPair<Box<dyn PacketKey>> {
-    KeyPair { local: Box::new(Plain), remote: Box::new(Plain) }
+fn packet_keys(updates: u64) -> KeyPair<Box<dyn PacketKey>> {
+    KeyPair { local: Box::new(Updated(updates)), remote: Box::new(Updated(updates)) }
 }
 
 fn keys() -> Keys {
-    Keys { header: KeyPair { local: Box::new(Plain), remote: Box::new(Plain) }, packet: packet_keys() }
+    Keys { header: KeyPair { local: Box::new(Plain), remote: Box::new(Plain) }, packet: packet_keys(0) }
 }
 
 impl ClientConfig for Plain {
@@ -118,13 +123,14 @@ impl ServerConfig for Plain {
 struct PlainSession {
     side: Side,
     handshake: Handshake,
+    updates: u64,
 }
 
 impl PlainSession {
     fn new(side: Side, parameters: &TransportParameters) -> PlainSession {
         let mut own = Vec::new();
         parameters.write(&mut own);
-        PlainSession { side, handshake: Handshake::new(side.is_client(), own) }
+        PlainSession { side, handshake: Handshake::new(side.is_client(), own), updates: 0 }
     }
 }
 
@@ -168,7 +174,8 @@ impl Session for PlainSession {
     }
 
     fn next_1rtt_keys(&mut self) -> Option<KeyPair<Box<dyn PacketKey>>> {
-        Some(packet_keys())
+        self.updates += 1;
+        Some(packet_keys(self.updates))
     }
 
     fn is_valid_retry(&self, _: &ConnectionId, _: &[u8], _: &[u8]) -> bool {
