@@ -65,8 +65,8 @@ def main() -> None:
     text = f"""## Simulated and live
 
 `quinn` with TLS over UDP sockets and `reknit emulate`, in real time, and its simulation on the same paths:
-goodput in Mbit/s, medians of transfers of {SECONDS} s with the same {RUNS} seeds, on {today}. On {close} of {len(rows)} paths
-they agree within {100 * WITHIN:.0f} %.
+goodput in Mbit/s, medians of transfers of {SECONDS} s with the same {RUNS} seeds, on {today}. On {close} of
+{len(rows)} paths they agree within {100 * WITHIN:.0f} %.
 
 {table(["path", "cause", "live", "simulated", "difference"], rows)}"""
     (CRATE / "live.md").write_text(text)

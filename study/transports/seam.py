@@ -19,7 +19,8 @@ repository: an edit names a line that must occur exactly once. At the sender:
 At the receiver, what limits how late a packet may be:
 
 * It remembers which of the last 4096 packets it has received, not 129: older ones count as duplicates.
-* It reports up to 256 ranges, not 64; the oldest are left out if the ACK does not fit into the packet.
+* It remembers up to 2048 ranges, not 64. If they do not fit into an ACK, the lowest are left out, except those of the
+  32 packets that arrived last: otherwise a packet that is late by more ranges than fit is never reported.
 * It keeps up to 32 packets that overtake the end of the handshake, and processes them after it (RFC 9001 section 5.7).
 * It accepts one piece of a stream between gaps for each 512 bytes that it holds, if that is more than 1024: with more,
   it closes the connection. The limit of 1024 is the fix of RUSTSEC-2026-0185, tiny pieces that exhaust memory. For
@@ -326,22 +327,47 @@ RECEIVER = [
         "pub(super) use super::numbers::Dedup;\n#[cfg(any())]\npub(super) struct Narrow {",
     ),
     Edit("connection/spaces.rs", "impl Dedup {", "replace", "#[cfg(any())]\nimpl Narrow {"),
-    Edit("connection/spaces.rs", "const MAX_ACK_BLOCKS: usize = 64;", "replace", "const MAX_ACK_BLOCKS: usize = 256;"),
+    Edit("connection/spaces.rs", "const MAX_ACK_BLOCKS: usize = 64;", "replace", "const MAX_ACK_BLOCKS: usize = 2048;"),
+    Edit("connection/spaces.rs", "ranges: ArrayRangeSet,", "after", "recent: super::numbers::Recent,"),
+    Edit(
+        "connection/spaces.rs", "ranges: ArrayRangeSet::default(),", "after", "recent: super::numbers::Recent::new(),"
+    ),
+    Edit("connection/spaces.rs", "self.ranges.insert_one(packet);", "after", "self.recent.push(packet);"),
+    Edit(
+        "connection/spaces.rs",
+        "/// Returns the set of currently pending ACK ranges",
+        "before",
+        """/// The highest ranges, and those of the packets that arrived last
+    pub(super) fn selected(&self, highest: usize) -> ArrayRangeSet {
+        let mut selected = ArrayRangeSet::new();
+        for range in self.recent.select(self.ranges.iter(), self.ranges.len(), highest) {
+            selected.push(range);
+        }
+        selected
+    }
+""",
+    ),
+    Edit(
+        "range_set/array_range_set.rs",
+        "pub fn insert_one(&mut self, x: u64) -> bool {",
+        "before",
+        """/// Add a range above all others
+    pub fn push(&mut self, x: Range<u64>) {
+        self.0.push(x);
+    }
+""",
+    ),
     Edit("connection/mod.rs", "mod mtud;", "before", "mod numbers;"),
     Edit(
         "connection/mod.rs",
         "frame::Ack::encode(delay as _, space.pending_acks.ranges(), ecn, buf);",
         "replace",
-        """let mut ranges = space.pending_acks.ranges().clone();
-        frame::Ack::encode(delay as _, &ranges, ecn, buf);
-        while buf.len() > max_size && ranges.len() > 1 {
-            // A range has at most 16 bytes. The oldest are left out.
-            let omitted = (buf.len() - max_size).div_ceil(16).min(ranges.len() - 1);
-            for _ in 0..omitted {
-                ranges.pop_min();
-            }
+        """let mut highest = space.pending_acks.ranges().len().min(512);
+        frame::Ack::encode(delay as _, &space.pending_acks.selected(highest), ecn, buf);
+        while buf.len() > max_size && highest > 1 {
+            highest = highest * 3 / 4;
             buf.truncate(no_acks_len);
-            frame::Ack::encode(delay as _, &ranges, ecn, buf);
+            frame::Ack::encode(delay as _, &space.pending_acks.selected(highest), ecn, buf);
         }""",
     ),
     Edit(

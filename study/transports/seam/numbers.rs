@@ -1,4 +1,6 @@
-//! Which packets have been received, among the last 4096.
+//! Which packets have been received, among the last 4096, and which of them an ACK reports.
+
+use std::ops::Range;
 
 const WORDS: u64 = 64;
 const SIZE: u64 = WORDS * 64;
@@ -63,9 +65,49 @@ impl Dedup {
     }
 }
 
+/// The packets that arrived last. Each of them is in as many ACKs, however late it was and whatever else they report, so that a lost
+/// ACK does no harm.
+#[derive(Debug)]
+pub(super) struct Recent {
+    numbers: [u64; 32],
+    oldest: usize,
+}
+
+impl Recent {
+    pub(super) const fn new() -> Self {
+        Self { numbers: [u64::MAX; 32], oldest: 0 }
+    }
+
+    pub(super) const fn push(&mut self, number: u64) {
+        self.numbers[self.oldest] = number;
+        self.oldest = (self.oldest + 1) % self.numbers.len();
+    }
+
+    /// Of `len` ranges in ascending order, the highest, and those with packets that arrived last.
+    pub(super) fn select<'a>(
+        &'a self,
+        ranges: impl Iterator<Item = Range<u64>> + 'a,
+        len: usize,
+        highest: usize,
+    ) -> impl Iterator<Item = Range<u64>> + 'a {
+        let is_selected =
+            move |i, range: &Range<u64>| i + highest >= len || self.numbers.iter().any(|n| range.contains(n));
+        ranges.enumerate().filter(move |(i, range)| is_selected(*i, range)).map(|(_, range)| range)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn ranges_of_late_packets_are_reported() {
+        let mut recent = Recent::new();
+        (0..100).chain([7]).for_each(|number| recent.push(2 * number));
+        let ranges = (0..100).map(|number| 2 * number..2 * number + 1);
+        let selected: Vec<_> = recent.select(ranges, 100, 40).map(|range| range.start).collect();
+        assert_eq!(selected, [14].into_iter().chain((120..200).step_by(2)).collect::<Vec<_>>());
+    }
 
     #[test]
     fn each_number_is_new_once_and_those_below_the_window_never() {
