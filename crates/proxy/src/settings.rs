@@ -227,8 +227,19 @@ impl Settings {
                 let error = KeyError::new("listen", "another listener has the same address").of_value(listener.listen);
                 return Err(inside(error));
             }
+            self.check_label(i)?;
         }
         Ok(())
+    }
+
+    /// Metrics and the log tell listeners apart by their labels: one before this one must not have its label.
+    fn check_label(&self, i: usize) -> Result<(), KeyError> {
+        let label = self.listeners[i].label();
+        let Some(other) = self.listeners[..i].iter().position(|other| other.label() == label) else { return Ok(()) };
+        // A listener without a name is called by its address, so one of the two has this name.
+        let [named, other] = if self.listeners[i].name.is_some() { [i, other] } else { [other, i] };
+        let message = format!("listeners[{other}] is called the same; give each listener its own name");
+        Err(KeyError::new(format!("listeners[{named}].name"), message).of_value(format_args!("{label:?}")))
     }
 
     /// The first key that only takes effect at a start, and is not as in `before`.
@@ -351,6 +362,23 @@ mod tests {
             let error = error(&text);
             assert!(error.contains(expected) && error.lines().count() == 1, "{text}: {error}");
         }
+    }
+
+    #[test]
+    fn listeners_are_told_apart_by_their_names() {
+        let listener = |port: u16, name: &str| {
+            let name = if name.is_empty() { String::new() } else { format!("name = \"{name}\"\n") };
+            format!("[[listeners]]\nlisten = \"203.0.113.10:{port}\"\n{name}")
+        };
+        for (first, second, expected) in [
+            ("web", "web", "p.toml: listeners[1].name = \"web\": listeners[0] is called the same"),
+            ("", "203.0.113.10:1", "p.toml: listeners[1].name = \"203.0.113.10:1\": listeners[0] is called"),
+            ("203.0.113.10:2", "", "p.toml: listeners[0].name = \"203.0.113.10:2\": listeners[1] is called"),
+        ] {
+            let error = error(&(listener(1, first) + &listener(2, second)));
+            assert!(error.starts_with(expected) && error.lines().count() == 1, "{error}");
+        }
+        Settings::parse("p.toml", &(listener(1, "web") + &listener(2, "mail"))).unwrap();
     }
 
     #[test]
