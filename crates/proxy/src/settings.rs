@@ -32,6 +32,11 @@ pub const MAX_CONNECTIONS: u32 = 1_000_000;
 pub const OTHER_FAMILY: &str =
     "must be of the same family as `listen`, or set client_address = \"proxy-v2\" or \"hide\"";
 
+/// What is said of a listener that is to hide the address of clients from servers on the bad leg; the command has its own words for
+/// it.
+pub const CLIENTS_ADDRESS: &str =
+    "must be \"keep\" with bad_leg = \"servers\", where the proxy connects from the address of the client";
+
 /// All settings.
 #[derive(Clone, PartialEq, Debug, Deserialize)]
 #[serde(default, deny_unknown_fields)]
@@ -97,7 +102,7 @@ pub struct Listener {
     /// The TCP on that leg.
     #[serde(default)]
     pub variant: Option<String>,
-    /// The address that the server sees.
+    /// The address that the server sees; with `bad_leg` `servers`, always that of the client.
     #[serde(default)]
     pub client_address: ClientAddress,
 }
@@ -165,6 +170,17 @@ pub enum ClientAddress {
     ProxyV2,
     /// That of the proxy.
     Hide,
+}
+
+impl ClientAddress {
+    /// As it is written in a file.
+    fn word(self) -> &'static str {
+        match self {
+            ClientAddress::Keep => "keep",
+            ClientAddress::ProxyV2 => "proxy-v2",
+            ClientAddress::Hide => "hide",
+        }
+    }
 }
 
 impl Settings {
@@ -283,6 +299,10 @@ impl Listener {
         if self.listen.port() == 0 {
             return refuse("listen", self.listen, "the port must be from 1 to 65535");
         }
+        if self.bad_leg == BadLeg::Servers && self.client_address != ClientAddress::Keep {
+            let error = KeyError::new("client_address", CLIENTS_ADDRESS);
+            return Err(error.of_value(format_args!("{:?}", self.client_address.word())));
+        }
         let Some(to) = self.to else { return Ok(()) };
         if to.port() == 0 || to.ip().is_unspecified() {
             return refuse(
@@ -350,6 +370,14 @@ mod tests {
             (format!("{listener}name = \"\"\n"), "p.toml: listeners[0].name = \"\": must have at least one character"),
             (format!("{listener}name = \"a\\nb\"\n"), "p.toml: listeners[0].name = \"a\\nb\": must have at least"),
             (format!("{listener}name = 'a\"b'\n"), "no quotes, backslashes or control characters"),
+            (
+                format!("{listener}bad_leg = \"servers\"\nclient_address = \"hide\"\n"),
+                "p.toml: listeners[0].client_address = \"hide\": must be \"keep\" with bad_leg = \"servers\"",
+            ),
+            (
+                format!("{listener}bad_leg = \"servers\"\nclient_address = \"proxy-v2\"\n"),
+                "p.toml: listeners[0].client_address = \"proxy-v2\": must be \"keep\" with bad_leg = \"servers\"",
+            ),
             (format!("max_connections = 0\n{listener}"), "p.toml: max_connections = 0: must be from 1 to 1000000"),
             (
                 format!("max_connections = 4000000000\n{listener}"),

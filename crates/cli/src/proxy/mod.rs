@@ -6,7 +6,9 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use reknit_config::{KeyError, LARGEST_FILE, read_file};
-use reknit_proxy::settings::{BadLeg, ClientAddress, Fail, Listener, MAX_CONNECTIONS, METRICS, OTHER_FAMILY, Settings};
+use reknit_proxy::settings::{
+    BadLeg, CLIENTS_ADDRESS, ClientAddress, Fail, Listener, MAX_CONNECTIONS, METRICS, OTHER_FAMILY, Settings,
+};
 use reknit_units::Share;
 
 use crate::{Failure, input, output};
@@ -42,7 +44,8 @@ pub(crate) struct Args {
     /// The TCP on that leg [default: reknit-bbr]
     #[arg(long, value_name = "NAME")]
     variant: Option<String>,
-    /// The address that servers see: the client's; the proxy's, with a header of PROXY protocol version 2; or only the proxy's
+    /// The address that servers see: the client's; the proxy's, with a header of PROXY protocol version 2; or only the proxy's.
+    /// With `--bad-leg servers`, it is the client's
     #[arg(long, value_enum, value_name = "WHICH", default_value = "keep")]
     client_address: Address,
     /// Read settings and listeners from this file (docs/guide/deploy.md); options take precedence
@@ -146,9 +149,12 @@ fn load(args: &Args) -> Result<Settings, String> {
 /// An error in settings that all come from options.
 fn with_flag(error: &KeyError) -> String {
     let key = error.key.rsplit('.').next().unwrap_or_default().replace('_', "-");
-    let value = error.value.as_deref().map_or(String::new(), |value| format!(" {value}"));
+    let value = error.value.as_deref().map_or(String::new(), |value| format!(" {}", value.trim_matches('"')));
     let message = match error.message.as_str() {
         OTHER_FAMILY => "must be of the same family as --listen, or give --client-address proxy-v2 or hide",
+        CLIENTS_ADDRESS => {
+            "must be keep with --bad-leg servers, where the proxy connects from the address of the client"
+        }
         message => message,
     };
     format!("--{key}{value}: {message}")

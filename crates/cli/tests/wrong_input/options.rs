@@ -112,6 +112,19 @@ fn a_server_of_another_family_than_its_listener() {
 }
 
 #[test]
+fn an_address_that_servers_on_the_bad_leg_cannot_see() {
+    for address in ["hide", "proxy-v2"] {
+        let arguments =
+            ["proxy", "--listen", "0.0.0.0:443", "--bad-leg", "servers", "--client-address", address, "--dry-run"];
+        let says = format!(
+            "error: --client-address {address}: must be keep with --bad-leg servers, where the proxy connects from the \
+             address of the client"
+        );
+        assert_says(&arguments, &[&says]);
+    }
+}
+
+#[test]
 fn a_capture_that_is_given_twice() {
     let folder = tempfile::tempdir().unwrap();
     let [capture, link] = ["a.pcap", "b.pcap"].map(|name| folder.path().join(name).to_str().unwrap().to_owned());
