@@ -1,6 +1,7 @@
 //! One direction of the emulated path: a pipe, and what is measured at it. Time is an argument. [`super::bridge`] calls it for
 //! each packet that enters, and whenever one is due.
 
+use reknit_path::resequencer::TcpHeader;
 use reknit_path::stages::DropReason;
 use reknit_path::{Direction, DropNotice, DropRange, Packet, Phases, Pipe, Profile};
 use reknit_units::{Bytes, Instant};
@@ -42,6 +43,10 @@ impl Packet for InTransit {
 
     fn flip(&mut self, bit: u64) -> bool {
         self.packet.flip(bit)
+    }
+
+    fn tcp(&self) -> Option<TcpHeader> {
+        self.packet.tcp()
     }
 
     fn notice(&self) -> Option<DropNotice> {
@@ -143,7 +148,9 @@ impl EmulatedDirection {
 
 #[cfg(test)]
 mod tests {
+    use reknit_tcp::{Segment, SeqNum};
     use reknit_units::Duration;
+    use reknit_wire::{Endpoints, encode};
 
     use super::*;
 
@@ -218,6 +225,16 @@ mod tests {
         }
         let lossy = profile("lossy");
         assert_ne!(simulated(&lossy, 8), simulated(&lossy, 7));
+    }
+
+    #[test]
+    fn a_gateway_on_the_path_reads_tcp_headers() {
+        let segment = Segment { seq: SeqNum(77), len: 100, ..Segment::default() };
+        let endpoints = Endpoints { source: "10.0.0.1:2".parse().unwrap(), destination: "10.0.0.2:3".parse().unwrap() };
+        let mut bytes = Vec::new();
+        encode(endpoints, &segment, &[0; 100], &mut bytes);
+        let carried = InTransit { packet: IpPacket::new(bytes), number: 0, entered: Instant::ZERO };
+        assert_eq!(carried.tcp().map(|header| (header.seq, header.len)), Some((77, 100)));
     }
 
     #[test]
