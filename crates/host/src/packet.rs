@@ -35,6 +35,18 @@ impl IpPacket {
         self.copy
     }
 
+    /// True if it is a UDP datagram, or a fragment of one.
+    pub(crate) fn is_udp(&self) -> bool {
+        const UDP: u8 = 17;
+        const FRAGMENT: u8 = 44;
+        match (self.bytes.first().map(|first| first >> 4), self.bytes.get(6)) {
+            (Some(4), _) => self.bytes.get(9) == Some(&UDP),
+            (Some(6), Some(&FRAGMENT)) => self.bytes.get(IPV6_HEADER) == Some(&UDP),
+            (Some(6), next) => next == Some(&UDP),
+            _ => false,
+        }
+    }
+
     pub(crate) fn into_bytes(self) -> Vec<u8> {
         self.bytes
     }
@@ -170,6 +182,20 @@ mod tests {
         assert_eq!(packet(100, None).flow(), flow_hash(source, destination));
         assert_eq!(packet(0, None).flow(), packet(100, None).flow());
         assert_ne!(packet(0, None).flow(), flow_hash(destination, source));
+    }
+
+    #[test]
+    fn datagrams_and_their_fragments_are_recognized() {
+        let udp = |bytes: &[(usize, u8)]| {
+            let mut packet = vec![0; 48];
+            for (at, byte) in bytes {
+                packet[*at] = *byte;
+            }
+            IpPacket::new(packet).is_udp()
+        };
+        assert!(udp(&[(0, 0x45), (9, 17)]) && udp(&[(0, 0x60), (6, 17)]) && udp(&[(0, 0x60), (6, 44), (40, 17)]));
+        assert!(!udp(&[(0, 0x45), (9, 6)]) && !udp(&[(0, 0x60), (6, 6)]) && !udp(&[(0, 0x60), (6, 44), (40, 6)]));
+        assert!(!udp(&[]) && !IpPacket::new(Vec::new()).is_udp());
     }
 
     #[test]

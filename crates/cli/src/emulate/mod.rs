@@ -151,6 +151,9 @@ pub(crate) fn run(args: &Args) -> Result<u8, Failure> {
     if let Some(lost) = show::unacknowledged(&report) {
         output::note(format_args!("warning: {lost}"));
     }
+    if let Some(lost) = show::undelivered_udp(&report) {
+        output::note(format_args!("warning: {lost}"));
+    }
     if let Some(doubt) = report.punctuality.doubt() {
         output::note(format_args!("warning: the machine could not keep up: {doubt}"));
     }

@@ -89,6 +89,13 @@ pub(super) fn unacknowledged(report: &Report) -> Option<String> {
     (connections > 0).then_some(text)
 }
 
+/// The UDP packets that the other end does not get; none if there are none.
+pub(super) fn undelivered_udp(report: &Report) -> Option<String> {
+    let packets = output::how_many(report.undelivered_udp, "UDP packet");
+    let text = format!("{packets} had not reached the other end when the emulation ended, and will not reach it");
+    (report.undelivered_udp > 0).then_some(text)
+}
+
 fn output_ms(span: Duration) -> String {
     format!("{:.2} ms", span.as_secs_f64() * 1e3)
 }

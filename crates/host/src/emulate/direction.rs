@@ -16,6 +16,7 @@ pub(super) struct InTransit {
     packet: IpPacket,
     number: u64,
     entered: Instant,
+    is_udp: bool,
 }
 
 impl InTransit {
@@ -75,6 +76,8 @@ pub(super) struct EmulatedDirection {
     pub(super) record: Option<PathRecording>,
     /// The number of the next packet.
     next: u64,
+    /// UDP packets inside, without copies.
+    pub(super) udp_inside: u64,
     /// What routers have to say to the end where this direction begins.
     messages: Vec<Vec<u8>>,
 }
@@ -86,6 +89,7 @@ impl EmulatedDirection {
             meter: Meter::default(),
             record: record.then(PathRecording::default),
             next: 0,
+            udp_inside: 0,
             messages: Vec::new(),
         }
     }
@@ -98,7 +102,10 @@ impl EmulatedDirection {
         }
         let number = self.next;
         self.next += 1;
-        self.pipe.push(now, InTransit { packet: IpPacket::new(bytes), number, entered: now });
+        let packet = IpPacket::new(bytes);
+        let is_udp = packet.is_udp(); // the path may damage the header that says so
+        self.udp_inside += u64::from(is_udp);
+        self.pipe.push(now, InTransit { packet, number, entered: now, is_udp });
         self.note_losses();
     }
 
@@ -107,8 +114,9 @@ impl EmulatedDirection {
         let popped = self.pipe.pop(now);
         self.note_losses();
         let (due, carried) = popped?;
-        let InTransit { packet, number, entered } = &carried;
+        let InTransit { packet, number, entered, is_udp } = &carried;
         self.meter.on_exit(now, *number, packet.bytes().len(), packet.is_copy());
+        self.udp_inside -= u64::from(*is_udp && !packet.is_copy());
         if let Some(record) = self.record.as_mut().filter(|_| !packet.is_copy()) {
             record.on_exit(*number, *entered, due);
         }
@@ -124,6 +132,7 @@ impl EmulatedDirection {
                 self.messages.extend(lost.packet.packet.too_big(mtu));
             }
             self.meter.on_loss();
+            self.udp_inside -= u64::from(lost.packet.is_udp);
             if let Some(record) = &mut self.record {
                 record.on_loss(lost.packet.number);
             }
@@ -227,13 +236,37 @@ mod tests {
         assert_ne!(simulated(&lossy, 8), simulated(&lossy, 7));
     }
 
+    /// An IPv4 packet of this protocol.
+    fn packet(protocol: u8) -> Vec<u8> {
+        let mut bytes = vec![0; SIZE];
+        (bytes[0], bytes[9]) = (0x45, protocol);
+        bytes
+    }
+
+    #[test]
+    fn udp_packets_are_counted_until_they_leave_or_are_lost() {
+        let [udp, tcp] = [17, 6];
+        let copied = "[[forward]]\nkind = \"duplicate\"\nprobability = 1\n\
+                      [[forward]]\nkind = \"loss\"\nprobability = 0.2\n\
+                      [[forward]]\nkind = \"link\"\ndelay = \"10 ms\"\n";
+        let stages = Stages { profile: Profile::parse("copied", copied).unwrap(), direction: Direction::Forward };
+        let mut direction = EmulatedDirection::new(&stages, 3, false);
+        for number in 0..100 {
+            direction.enter(Instant::ZERO, packet(if number < 40 { udp } else { tcp }));
+        }
+        let lost = direction.meter.counts.lost;
+        assert!(lost > 0 && (1..40).contains(&direction.udp_inside), "{lost} lost, {} inside", direction.udp_inside);
+        while direction.leave(Instant::ZERO + Duration::from_secs(1)).is_some() {}
+        assert_eq!((direction.udp_inside, direction.inside()), (0, 0));
+    }
+
     #[test]
     fn a_gateway_on_the_path_reads_tcp_headers() {
         let segment = Segment { seq: SeqNum(77), len: 100, ..Segment::default() };
         let endpoints = Endpoints { source: "10.0.0.1:2".parse().unwrap(), destination: "10.0.0.2:3".parse().unwrap() };
         let mut bytes = Vec::new();
         encode(endpoints, &segment, &[0; 100], &mut bytes);
-        let carried = InTransit { packet: IpPacket::new(bytes), number: 0, entered: Instant::ZERO };
+        let carried = InTransit { packet: IpPacket::new(bytes), number: 0, entered: Instant::ZERO, is_udp: false };
         assert_eq!(carried.tcp().map(|header| (header.seq, header.len)), Some((77, 100)));
     }
 

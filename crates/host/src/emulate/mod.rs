@@ -141,6 +141,8 @@ pub struct Report {
     pub unacknowledged: Unacknowledged,
     /// How long the command had ended by then.
     pub waited: Duration,
+    /// UDP packets from inside that were still on the path at the end: the other end does not get them.
+    pub undelivered_udp: u64,
     /// How long it ran.
     pub elapsed: Duration,
     /// The counts, up and down.
@@ -400,6 +402,7 @@ fn conclude(
     }
     let counts = bridge.counts();
     let spans = [bridge.up.meter.span(), bridge.down.meter.span()];
+    let undelivered_udp = bridge.up.udp_inside;
     bridge.settle();
     for capture in bridge.captures.into_iter().flatten() {
         capture.finish()?;
@@ -410,6 +413,7 @@ fn conclude(
         congestion_control: ended.congestion_control,
         unacknowledged: ended.unacknowledged,
         waited: Duration::from_nanos(ended.waited.as_nanos() as u64),
+        undelivered_udp,
         elapsed: span.elapsed,
         counts,
         spans,
