@@ -2,6 +2,8 @@
 
 #[path = "emulate/leftovers.rs"]
 mod leftovers;
+#[path = "emulate/other_end.rs"]
+mod other_end;
 #[path = "emulate/undelivered.rs"]
 mod undelivered;
 
@@ -428,30 +430,6 @@ fn programs_inside_see_the_device() {
         let default = std::fs::read_to_string("/proc/sys/net/ipv4/tcp_congestion_control").unwrap();
         let last = format!("  congestion control of the kernel inside: {}", default.trim());
         assert_eq!(error.lines().last(), Some(&last[..]), "{error}");
-    }
-}
-
-#[test]
-fn a_server_on_this_machine_is_reached_at_the_gateway() {
-    if !can_run(&["ping"]) {
-        return;
-    }
-    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
-    let port = listener.local_addr().unwrap().port();
-    std::thread::spawn(move || {
-        for mut client in listener.incoming().flatten() {
-            std::io::Write::write_all(&mut client, b"hello\n").unwrap();
-        }
-    });
-    for is_root in [true, false] {
-        let fetch = format!("cat < /dev/tcp/gateway/{port}");
-        let arguments = ["--path", "clean", "--outside", "relay", "--quiet", "--", "bash", "-c", &fetch];
-        let Some(output) = run_as(is_root, &arguments) else { return };
-        assert_eq!(stdout(&output), "hello\n", "{}", stderr(&output));
-        // A server in the experiment is meant to be alone there.
-        let arguments = [&["--server", "iperf3 -s"], &arguments[..]].concat();
-        let Some(output) = run_as(is_root, &arguments) else { return };
-        assert_eq!(stdout(&output), "", "{}", stderr(&output));
     }
 }
 

@@ -9,7 +9,7 @@ use std::path::Path;
 
 use nix::mount::{MntFlags, MsFlags, mount, umount2};
 
-use super::namespaces::{Subnet, scratch};
+use super::namespaces::{Subnet, has_ipv6, scratch};
 
 /// Files of programs that manage `/etc/resolv.conf`, with the name servers that they ask themselves.
 const UPSTREAM: [&str; 2] = ["/run/systemd/resolve/resolv.conf", "/run/NetworkManager/no-stub-resolv.conf"];
@@ -17,6 +17,9 @@ const UPSTREAM: [&str; 2] = ["/run/systemd/resolve/resolv.conf", "/run/NetworkMa
 const SERVICES: [&str; 2] = ["/run/systemd/resolve/io.systemd.Resolve", "/run/nscd/socket"];
 /// The names of the outer end.
 const OUTER_NAMES: &str = "server gateway";
+/// Those of its IPv6 address. They differ, because programs prefer IPv6 if a name has both: datagrams to a server that has only IPv4,
+/// or to what is relayed, would then be lost without a word.
+const OUTER_NAMES_V6: &str = "server6 gateway6";
 
 /// The name servers in the text of a `resolv.conf`.
 fn name_servers(text: &str) -> impl Iterator<Item = IpAddr> {
@@ -28,10 +31,13 @@ fn name_servers(text: &str) -> impl Iterator<Item = IpAddr> {
 }
 
 /// The text of `/etc/hosts` with the names of the outer end; those of an emulation around this one are hidden.
-fn hosts(own: &str, subnet: Subnet) -> String {
-    let others = own.lines().filter(|line| !line.ends_with(OUTER_NAMES));
+fn hosts(own: &str, subnet: Subnet, v6: bool) -> String {
+    let others = own.lines().filter(|line| !line.ends_with(OUTER_NAMES) && !line.ends_with(OUTER_NAMES_V6));
     let mut text: String = others.flat_map(|line| [line, "\n"]).collect();
     let _ = writeln!(text, "{} {OUTER_NAMES}", subnet.outer());
+    if v6 {
+        let _ = writeln!(text, "{} {OUTER_NAMES_V6}", subnet.outer_v6());
+    }
     text
 }
 
@@ -39,7 +45,7 @@ fn hosts(own: &str, subnet: Subnet) -> String {
 #[derive(Debug)]
 pub(super) struct Names {
     resolv: String,
-    hosts: String,
+    subnet: Subnet,
     /// The name server of this machine that answers questions to the outer end, if those inside must ask there.
     pub(super) resolver: Option<IpAddr>,
 }
@@ -49,10 +55,7 @@ impl Names {
     pub(super) fn new(subnet: Subnet, direct: bool) -> Names {
         let own = fs::read_to_string("/etc/resolv.conf").unwrap_or_default();
         let others = UPSTREAM.iter().map(|file| fs::read_to_string(file).unwrap_or_default());
-        Names {
-            hosts: hosts(&fs::read_to_string("/etc/hosts").unwrap_or_default(), subnet),
-            ..Names::with(subnet, direct, &own, others)
-        }
+        Names::with(subnet, direct, &own, others)
     }
 
     fn with(subnet: Subnet, direct: bool, own: &str, others: impl Iterator<Item = String>) -> Names {
@@ -70,16 +73,17 @@ impl Names {
         for line in own.lines().filter(|line| line.starts_with("search") || line.starts_with("options")) {
             let _ = writeln!(resolv, "{line}");
         }
-        Names { resolv, hosts: String::new(), resolver }
+        Names { resolv, subnet, resolver }
     }
 
     /// Shows them to the calling thread and its children, which must have a separate mount namespace.
     pub(super) fn show(&self) -> io::Result<()> {
         // The files are in a private memory file system, which lasts as long as they are mounted.
         let memory = scratch();
+        let hosts = hosts(&fs::read_to_string("/etc/hosts").unwrap_or_default(), self.subnet, has_ipv6());
         mount(Some("reknit"), memory, Some("tmpfs"), MsFlags::empty(), Some("mode=755,size=1m"))?;
         let covered = cover(memory, "/etc/resolv.conf", &self.resolv)
-            .and_then(|()| cover(memory, "/etc/hosts", &self.hosts))
+            .and_then(|()| cover(memory, "/etc/hosts", &hosts))
             .and_then(|()| SERVICES.iter().try_for_each(|service| cover(memory, service, "")));
         umount2(memory, MntFlags::MNT_DETACH)?;
         covered
@@ -107,9 +111,11 @@ mod tests {
 
     #[test]
     fn the_names_of_the_outer_end_are_those_of_the_innermost_path() {
-        let outermost = hosts("127.0.0.1 localhost\n", Subnet(0));
-        assert_eq!(outermost, "127.0.0.1 localhost\n10.77.0.1 server gateway\n");
-        assert_eq!(hosts(&outermost, Subnet(1)), "127.0.0.1 localhost\n10.77.1.1 server gateway\n");
+        let outermost = hosts("127.0.0.1 localhost\n", Subnet(0), true);
+        let names = |n| format!("127.0.0.1 localhost\n10.77.{n}.1 server gateway\n");
+        assert_eq!(outermost, names(0) + "fd77::1 server6 gateway6\n");
+        assert_eq!(hosts(&outermost, Subnet(1), true), names(1) + "fd77:0:0:1::1 server6 gateway6\n");
+        assert_eq!(hosts(&outermost, Subnet(1), false), names(1));
     }
 
     #[test]

@@ -80,7 +80,8 @@ fn device(name: &str, v4: Ipv4Addr, v6: Ipv6Addr) -> io::Result<SyncDevice> {
     Ok(device)
 }
 
-fn has_ipv6() -> bool {
+/// True if devices of the calling thread's namespace have IPv6.
+pub(super) fn has_ipv6() -> bool {
     fs::read_to_string("/proc/sys/net/ipv6/conf/all/disable_ipv6").is_ok_and(|text| text.trim() == "0")
 }
 
