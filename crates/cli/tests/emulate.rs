@@ -14,6 +14,7 @@ use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use reknit_testkit::machine;
 use serde_json::Value;
+use tempfile::TempDir;
 
 /// Machines are shared: what depends on time may fail this often before it counts.
 const ATTEMPTS: u32 = 5;
@@ -64,21 +65,31 @@ fn close(what: &str, value: f64, expected: f64, tolerance: f64) -> Result<(), St
     }
 }
 
-/// A file of this test.
-fn file(name: &str) -> PathBuf {
-    std::env::temp_dir().join(format!("reknit-emulate-{}-{name}", std::process::id()))
-}
+/// A folder in which every user may write; it is removed when dropped.
+struct Folder(TempDir);
 
-/// A path file with these stages forward and back.
-fn path(name: &str, stages: &str) -> String {
-    let file = file(name);
-    std::fs::write(&file, format!("description = \"a test\"\n{stages}")).unwrap();
-    file.to_str().unwrap().to_owned()
-}
+impl Folder {
+    fn new() -> Folder {
+        let folder = TempDir::new().unwrap();
+        std::fs::set_permissions(folder.path(), std::os::unix::fs::PermissionsExt::from_mode(0o777)).unwrap();
+        Folder(folder)
+    }
 
-fn delay_path(name: &str, forward_ms: u32, reverse_ms: u32) -> String {
-    let link = |direction: &str, ms: u32| format!("[[{direction}]]\nkind = \"link\"\ndelay = \"{ms} ms\"\n");
-    path(name, &(link("forward", forward_ms) + &link("reverse", reverse_ms)))
+    fn file(&self, name: &str) -> PathBuf {
+        self.0.path().join(name)
+    }
+
+    /// A path file with these stages forward and back.
+    fn path(&self, name: &str, stages: &str) -> String {
+        let file = self.file(name);
+        std::fs::write(&file, format!("description = \"a test\"\n{stages}")).unwrap();
+        file.to_str().unwrap().to_owned()
+    }
+
+    fn delay_path(&self, name: &str, forward_ms: u32, reverse_ms: u32) -> String {
+        let link = |direction: &str, ms: u32| format!("[[{direction}]]\nkind = \"link\"\ndelay = \"{ms} ms\"\n");
+        self.path(name, &(link("forward", forward_ms) + &link("reverse", reverse_ms)))
+    }
 }
 
 /// The smallest round trip that `ping` reports, in ms. The smallest, because a busy machine only adds to it.
@@ -136,12 +147,12 @@ fn run_as(is_root: bool, arguments: &[&str]) -> Option<Output> {
 /// Runs `reknit` as an ordinary user, with this mode of `/dev/net/tun`.
 fn as_user(mode: u32, arguments: &[&str]) -> Output {
     // The program is copied to where everybody may run it.
-    let folder = shared_folder("dev");
+    let folder = Folder::new();
     let script = format!(
         "mount --make-rprivate / && mount -t tmpfs reknit {0} && mknod {0}/tun c 10 200 && chmod {mode:o} {0}/tun && \
          chmod 755 {0} && cp {1} {0}/reknit && mount --bind {0}/tun /dev/net/tun && \
          setpriv --reuid 65534 --regid 65534 --clear-groups env REKNIT={0}/reknit {0}/reknit \"$@\"",
-        folder.display(),
+        folder.0.path().display(),
         env!("CARGO_BIN_EXE_reknit"),
     );
     let mut command = Command::new("unshare");
@@ -167,20 +178,13 @@ fn the_doctor_says_what_an_ordinary_user_can_run() {
     assert_eq!(note(0o666, "user namespaces").starts_with(" ok: "), runs);
 }
 
-/// A folder in which every user may write.
-fn shared_folder(name: &str) -> PathBuf {
-    let folder = file(name);
-    std::fs::create_dir_all(&folder).unwrap();
-    std::fs::set_permissions(&folder, std::os::unix::fs::PermissionsExt::from_mode(0o777)).unwrap();
-    folder
-}
-
 #[test]
 fn delays_are_those_of_the_path() {
     if !can_run(&[&USER[..], &["iperf3", "ping"]].concat()) {
         return;
     }
-    let path = delay_path("delays.toml", 20, 35);
+    let folder = Folder::new();
+    let path = folder.delay_path("delays.toml", 20, 35);
     for is_root in [true, false] {
         repeat(|| {
             let ping = ["--", "sh", "-c", "id -u; ping -c 5 -i 0.05 server"];
@@ -198,7 +202,8 @@ fn nested_paths_are_in_series() {
     if !can_run(&[&USER[..], &["ping"]].concat()) {
         return;
     }
-    let [around, within] = [delay_path("around.toml", 10, 10), delay_path("within.toml", 20, 5)];
+    let folder = Folder::new();
+    let [around, within] = [folder.delay_path("around.toml", 10, 10), folder.delay_path("within.toml", 20, 5)];
     for is_root in [true, false] {
         repeat(|| {
             // An ordinary user runs a copy.
@@ -221,7 +226,8 @@ fn iperf3(
     within: Option<&str>,
     arguments: &[&str],
 ) -> Result<Option<(Value, Value)>, String> {
-    let report = shared_folder("reports").join(format!("{is_root}-{}.json", within.is_some()));
+    let folder = Folder::new();
+    let report = folder.file("report.json");
     let ours = ["--path", path, "--server", "iperf3 -s", "--quiet", "--report", report.to_str().unwrap(), "--"];
     let nested = within.map(|within| format!("$REKNIT emulate --path {within} --quiet -- ")).unwrap_or_default();
     let client = format!("{nested}iperf3 -J --get-server-output -c 10.77.0.1 {}", arguments.join(" "));
@@ -263,8 +269,9 @@ fn the_rate_is_that_of_the_path() {
             "[[{direction}]]\nkind = \"link\"\nrate = \"{rate} Mbit/s\"\ndelay = \"5 ms\"\nqueue = \"40 packets\"\n"
         )
     };
-    let path = path("rate.toml", &(link("forward", 20) + &link("reverse", 100)));
-    let within = delay_path("rate-within.toml", 5, 5);
+    let folder = Folder::new();
+    let path = folder.path("rate.toml", &(link("forward", 20) + &link("reverse", 100)));
+    let within = folder.delay_path("rate-within.toml", 5, 5);
     let expected = 20.0 * 1448.0 / 1500.0;
     for (is_root, within) in [(true, None), (true, Some(&within)), (false, None)] {
         repeat(|| {
@@ -288,9 +295,10 @@ fn the_reordered_share_is_that_of_the_simulator() {
              {{ delay = \"{slow} ms\" }},\n]\n"
         )
     };
-    let around = path("reordering.toml", &two_paths(35));
-    let within = path("reordering-within.toml", &two_paths(15));
-    let both = path("reordering-both.toml", &(two_paths(15) + &two_paths(35)));
+    let folder = Folder::new();
+    let around = folder.path("reordering.toml", &two_paths(35));
+    let within = folder.path("reordering-within.toml", &two_paths(15));
+    let both = folder.path("reordering-both.toml", &(two_paths(15) + &two_paths(35)));
     let share = |path: &str| json(&["paths", path])[0]["reordered_ratio"].as_f64().unwrap();
     assert!(share(&around) > 0.4);
     for (is_root, within) in [(true, None), (true, Some(&within)), (false, None)] {
@@ -316,9 +324,10 @@ fn the_same_seed_gives_the_same_fates_and_they_can_be_replayed() {
         return;
     }
     let stages = "[[forward]]\nkind = \"link\"\ndelay = \"2 ms\"\n[[forward]]\nkind = \"loss\"\nprobability = 0.3\n";
-    let lossy = path("loss.toml", stages);
+    let folder = Folder::new();
+    let lossy = folder.path("loss.toml", stages);
     let record = |path: &str, seed: &str, name: &str| {
-        let file = file(name);
+        let file = folder.file(name);
         let ours = ["--path", path, "--seed", seed, "--outside", "none", "--quiet", "--record", file.to_str().unwrap()];
         let output =
             run(&[&ours[..], &["--", "ping", "-q", "-c", "40", "-i", "0.002", "-W", "0.1", "10.77.0.1"]].concat());
@@ -334,7 +343,7 @@ fn the_same_seed_gives_the_same_fates_and_they_can_be_replayed() {
     assert!((4..=20).contains(&lost), "{first:?}");
     assert_eq!(record(&lossy, "3", "second.toml"), first);
     assert_ne!(record(&lossy, "4", "third.toml"), first);
-    let replayed = file("first.toml");
+    let replayed = folder.file("first.toml");
     assert_eq!(record(replayed.to_str().unwrap(), "9", "fourth.toml"), first);
 }
 
@@ -440,7 +449,8 @@ fn a_router_says_which_packets_are_too_big() {
     }
     let link = |direction: &str| format!("[[{direction}]]\nkind = \"link\"\ndelay = \"1 ms\"\n");
     let mtu = "[[forward]]\nkind = \"mtu\"\nsize = \"1300 B\"\n";
-    let path = path("mtu.toml", &(mtu.to_owned() + &link("forward") + &link("reverse")));
+    let folder = Folder::new();
+    let path = folder.path("mtu.toml", &(mtu.to_owned() + &link("forward") + &link("reverse")));
     // Through the outer end's kernel, whose answer comes back whole.
     let ping = "ping -M do -c 2 -i 0.2 -W 1 -s 1272 gateway; ping -M do -c 1 -W 1 -s 1273 gateway; true";
     let Some(output) = run_as(true, &["--path", &path, "--quiet", "--", "sh", "-c", ping]) else { return };
@@ -453,7 +463,8 @@ fn without_packets_nothing_is_recorded() {
     if !can_run(&[]) {
         return;
     }
-    let record = file("nothing.toml");
+    let folder = Folder::new();
+    let record = folder.file("nothing.toml");
     let name = record.to_str().unwrap();
     let output = run(&["--path", "clean", "--outside", "none", "--quiet", "--record", name, "--", "true"]);
     assert_eq!(stderr(&output), format!("warning: --record {name}: not written, because no packet took the path\n"));

@@ -4,14 +4,12 @@
 use super::*;
 
 /// Runs `script`, in which `$REKNIT` is the program and `$FOLDER` a new folder.
-fn alone(name: &str, script: &str) -> Output {
-    let folder = shared_folder(name);
+fn alone(script: &str) -> Output {
+    let folder = Folder::new();
     let script = format!("mount -t tmpfs reknit /run && {script}");
     let mut command = Command::new("unshare");
     command.args(["-n", "-m", "sh", "-c", &script]).stdin(Stdio::null());
-    let output = command.env("FOLDER", &folder).env("REKNIT", env!("CARGO_BIN_EXE_reknit")).output().unwrap();
-    std::fs::remove_dir_all(folder).unwrap();
-    output
+    command.env("FOLDER", folder.0.path()).env("REKNIT", env!("CARGO_BIN_EXE_reknit")).output().unwrap()
 }
 
 /// Kills an emulation that has left rules, and a process that outlives it; the next start removes them.
@@ -36,7 +34,7 @@ fn the_next_start_cleans_up_after_a_kill() {
     if !can_run(&["mount", "nft", "setsid", "unshare"]) {
         return;
     }
-    let output = alone("kill", KILL);
+    let output = alone(KILL);
     let text = stdout(&output);
     let (notes, rest): (Vec<&str>, Vec<&str>) = text.lines().partition(|line| line.contains(": "));
     assert_eq!(rest, ["1", "1", "0", "0", "gone"], "{text}{}", stderr(&output));
@@ -64,7 +62,7 @@ fn without_address_translation_it_ends_with_an_error() {
     if !can_run(&["mount", "timeout", "unshare"]) {
         return;
     }
-    let output = alone("refused", REFUSED);
+    let output = alone(REFUSED);
     let text = stdout(&output);
     let lines: Vec<&str> = text.lines().collect();
     let [missing, first, refused, second, "lock", "0"] = lines[..] else { panic!("{text}{}", stderr(&output)) };
@@ -111,7 +109,7 @@ fn a_signal_ends_the_wait_for_another_emulation() {
     if !can_run(&["flock", "mount", "nft", "timeout", "unshare"]) {
         return;
     }
-    let output = alone("locked", LOCKED);
+    let output = alone(LOCKED);
     let text = stdout(&output);
     let (waits, lines): (Vec<&str>, Vec<&str>) =
         text.lines().partition(|line| line.starts_with("note: waiting for /run/reknit/emulate/lock, which "));
@@ -156,7 +154,7 @@ fn leftovers_in_another_namespace_stay_recorded() {
     if !can_run(&["mount", "nft", "nsenter", "unshare"]) {
         return;
     }
-    let output = alone("elsewhere", ELSEWHERE);
+    let output = alone(ELSEWHERE);
     let text = stdout(&output);
     let lines: Vec<&str> = text.lines().collect();
     let ["1", "1", doctor, "0", "0", "3", "lock"] = lines[..] else { panic!("{text}{}", stderr(&output)) };
