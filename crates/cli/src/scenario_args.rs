@@ -119,16 +119,16 @@ impl SimulationArgs {
             ("in_order", in_order.then_some(true.into())),
             ("phases", self.phases.map(|phases| phases.to_string().into())),
         ];
-        let mut set_key = |key: &str, value: Value| file.set(key, vec![(value.clone(), value)]);
+        let set_key = |file: &mut GridFile, key: &str, value: Value| file.set(key, vec![(value.clone(), value)]);
         for (key, value) in values {
-            value.map_or(Ok(()), |value| set_key(key, value))?;
+            value.map_or(Ok(()), |value| set_key(file, key, value))?;
         }
         for assignment in set.iter().chain(&shield.set()) {
             let usage_error = || Failure::Usage(format!("--set {assignment}: expected KEY=VALUE"));
             let (key, value) = assignment.split_once('=').ok_or_else(usage_error)?;
             match VariantSetting::parse(assignment) {
-                Some(_) => set_key(key.trim(), reknit_path::literal(value))?,
-                None => set_key(&format!("set.{}", key.trim()), value.into())?,
+                Some(_) => set_key(file, key.trim(), reknit_path::literal(value))?,
+                None => file.set_by_argument(key.trim(), value)?,
             }
         }
         Ok(())

@@ -1,18 +1,19 @@
 //! A grid of runs: a scenario, and the values of some of its keys (`docs/reference/scenarios.md`).
 
+mod cell;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use rayon::prelude::*;
 use reknit_config::{InputError, KeyError};
-use reknit_sim::{MAX_SEEDS, Plan, Transports};
+use reknit_sim::{MAX_SEEDS, Transports};
 use reknit_variants::Custom;
 use serde::Deserialize;
 use toml::{Spanned, Table, Value};
 
 use crate::point::Point;
-use crate::variant_setting::{self, VariantSetting};
-use crate::{Error, ScenarioOptions, named_variant, names};
+use crate::{Error, named_variant, names, variant_setting};
 
 /// The most points of a grid.
 const MAX_POINTS: usize = 1_000_000;
@@ -30,6 +31,8 @@ pub struct GridFile {
     pub table: Table,
     /// The axes; the last one varies fastest.
     pub axes: Vec<Axis>,
+    /// Changes of the path that come from the argument `set` and not from the file, each as `KEY=VALUE`.
+    pub set_by_argument: Vec<String>,
     /// The transports that may be compared beside the variants.
     pub transports: Transports,
 }
@@ -141,7 +144,7 @@ impl GridFile {
         };
         let axes = axes.into_iter().map(|(key, values)| Axis::new(&key, values));
         let axes = axes.collect::<Result<_, _>>().map_err(|error: KeyError| error.at(&location))?;
-        Ok(GridFile { location, table, axes, transports: Transports::default() })
+        Ok(GridFile { location, table, axes, set_by_argument: Vec::new(), transports: Transports::default() })
     }
 
     /// Overrides `key` with these values: a single one applies to all points, several become an axis. Each is preceded
@@ -166,6 +169,15 @@ impl GridFile {
             insert(&mut self.table, key, value).map_err(|message| wrong(&self.location, key, &message))?;
         }
         Ok(())
+    }
+
+    /// Overrides a key of the path by the argument `set`, which errors then name.
+    ///
+    /// # Errors
+    /// If the file has a key `set` that is no table.
+    pub fn set_by_argument(&mut self, key: &str, value: &str) -> Result<(), Error> {
+        self.set_by_argument.push(format!("{key}={value}"));
+        self.set(&format!("set.{key}"), vec![(value.into(), value.into())])
     }
 
     /// Makes these variants an axis, instead of those of the file.
@@ -214,7 +226,7 @@ impl Grid {
     /// # Errors
     /// If any point is invalid.
     pub fn new(grid_file: GridFile, seeds: Option<Vec<u64>>, variant_files: &[PathBuf]) -> Result<Grid, Error> {
-        let GridFile { location, mut table, mut axes, transports } = grid_file;
+        let GridFile { location, mut table, mut axes, set_by_argument, transports } = grid_file;
         let seeds = match (seeds, table.remove("seeds")) {
             (Some(seeds), _) => seeds,
             (None, None) => (1..=5).collect(),
@@ -243,7 +255,13 @@ impl Grid {
         let (Some(size), Some(_)) = (size, all) else {
             return Err(wrong(&location, "axes", &format!("the grid has more than {MAX_POINTS} points")));
         };
-        let resolve = |i: usize| resolve(&location, chosen(&location, &table, &axes, i)?, variant_files, &transports);
+        let common = cell::Common {
+            location: &location,
+            variant_files,
+            set_by_argument: &set_by_argument,
+            transports: &transports,
+        };
+        let resolve = |i: usize| common.resolve(chosen(&location, &table, &axes, i)?);
         let cells: Vec<(Point, Vec<String>)> = (0..size).into_par_iter().map(resolve).collect::<Result<_, Error>>()?;
         let of_seeds = |point: &Point| seeds.iter().map(|seed| point.with_seed(*seed)).collect::<Vec<_>>();
         let points = cells.iter().flat_map(|(point, _)| of_seeds(point)).collect();
@@ -351,48 +369,6 @@ fn put(at: &mut Value, keys: &[&str], value: Value) -> Result<(), String> {
         ([key, rest @ ..], Value::Array(list)) => put(element(list, key)?, rest, value),
         ([key, ..], other) => Err(format!("`{other}` has no `{key}`; write it as a table")),
     }
-}
-
-fn resolve(
-    location: &str,
-    mut table: Table,
-    variant_files: &[PathBuf],
-    transports: &Transports,
-) -> Result<(Point, Vec<String>), Error> {
-    let variant = table
-        .remove("variant")
-        .ok_or_else(|| wrong(location, "", "`variants` is missing; list the variants, or add an axis `variant`"))?;
-    let settings: Vec<VariantSetting> = match table.remove(SETTINGS) {
-        Some(Value::Table(set)) => {
-            set.into_iter().filter_map(|(key, value)| VariantSetting::new(&key, value)).collect()
-        }
-        _ => Vec::new(),
-    };
-    let variant = if settings.is_empty() {
-        variant
-    } else {
-        let customs = named_variant::load(variant_files)?;
-        Value::Table(variant_setting::apply(&variant, &settings, &customs).map_err(|error| error.at(location))?)
-    };
-    // The plan extracts variants that are given as tables, and leaves their names.
-    table.insert("variants".to_owned(), Value::Array(vec![variant]));
-    let mut flows = table.get("flows").cloned();
-    for set in flows.as_mut().and_then(Value::as_array_mut).into_iter().flatten() {
-        if let Some(variant) = set.get_mut("variant")
-            && let Some(name) = variant.get("name").cloned()
-        {
-            *variant = name;
-        }
-    }
-    let mut plan = Plan::from_table(location, table)?;
-    for (own, _) in plan.own_variants.iter_mut().filter(|(own, _)| own.ends_with(": variants[0]")) {
-        *own = format!("{location}: variant");
-    }
-    let variant = plan.variants.first().cloned().unwrap_or_default();
-    let (variant_files, transports) = (variant_files.to_vec(), transports.clone());
-    let options = ScenarioOptions { variant_files, transports, ..ScenarioOptions::of(plan) };
-    let setup = options.look_up()?;
-    Ok((Point::new(&setup, flows, &variant)?, setup.warnings()))
 }
 
 #[cfg(test)]

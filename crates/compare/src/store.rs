@@ -96,7 +96,13 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let table = "path = \"clean\"\nduration = \"1 s\"\nvariant = \"sack\"\n".parse().unwrap();
         let axes = vec![Axis::new("loss", Value::Array(vec![Value::Float(0.0), Value::Float(0.01)])).unwrap()];
-        let grid_file = GridFile { location: "s".to_owned(), table, axes, transports: Transports::default() };
+        let grid_file = GridFile {
+            location: "s".to_owned(),
+            table,
+            axes,
+            set_by_argument: Vec::new(),
+            transports: Transports::default(),
+        };
         let grid = Grid::new(grid_file, Some(vec![1]), &[]).unwrap();
         let store = Store::open(folder.path()).unwrap();
         let runs: Vec<RunSummary> = grid

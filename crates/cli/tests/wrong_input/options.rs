@@ -75,7 +75,23 @@ fn an_override_that_makes_the_path_wrong_is_named() {
         let says = "error: --set tcp.mss=1: must be from 64 to 65495";
         assert_says(&set(command, "clean", "tcp.mss=1"), &[says]);
     }
+    let grid = "path = \"rr-tcp\"\nvariants = [\"sack\"]\nset = { \"forward.bottleneck.rate\" = \"4 Mbit/s\" }\n";
+    let grid = file("grid-to-override", grid);
+    for (assignment, says) in [
+        ("tcp.mss=1", "must be from 64 to 65495"),
+        ("tcp.fast=1", "unknown key"),
+        ("forward.neck.rate=1 Mbit/s", "forward.neck: no such stage"),
+        ("forward.bottleneck.rate=2", "forward[3].rate: `2` is not a rate"),
+        ("speed=2", "expected tcp.KEY=VALUE"),
+    ] {
+        let option = format!("error: --set {assignment}: ");
+        for command in [&["sweep", &grid][..], &["compare", "--path", "rr-tcp"]] {
+            assert_says(&[command, &["--set", "tcp.min_rto=200ms", "--set", assignment]].concat(), &[&option, says]);
+        }
+    }
     // What was wrong before is not blamed on an override.
+    let wrong = file("grid-wrong-before", "path = \"clean\"\nvariants = [\"sack\"]\nset = { \"tcp.mss\" = 1 }\n");
+    assert_says(&["sweep", &wrong, "--set", "tcp.min_rto=200ms"], &["error: clean: tcp.mss = 1: must be from 64"]);
     let path = file("wrong-before", "[[forward]]\nkind = \"link\"\nrate = \"2\"\n");
     assert_says(&["paths", &path, "--set", "forward.0.delay=1 ms"], &[&format!("error: {path}: forward[0].rate: `2`")]);
 }
