@@ -34,6 +34,10 @@ def test_a_capture_is_replayed(tmp_path: Path) -> None:
     assert replay.best == "linux"
     assert replay.comparison is not None
     assert set(replay.comparison.summary["variant"]) == {"linux", "sack"}
+    refused = reknit.replay(capture, ["linux"], sender="pr", draws=1, oracle=False)
+    assert not refused.reproduces
+    assert refused.refused is not None
+    assert refused.comparison is None
 
 
 @pytest.mark.parametrize(

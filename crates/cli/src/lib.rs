@@ -133,7 +133,7 @@ pub fn command() -> clap::Command {
 }
 
 /// Runs the command with these arguments, beginning with the program's name. Exit codes: 0 success, 1 failure, 2 wrong
-/// usage.
+/// usage, 3 no comparison of a replay; or that of the emulated command.
 pub fn run(arguments: impl IntoIterator<Item = OsString>) -> u8 {
     run_with(arguments, &Transports::default())
 }
@@ -153,7 +153,7 @@ pub fn run_with(arguments: impl IntoIterator<Item = OsString>, transports: &Tran
     };
     let result = match cli.command {
         Command::Analyze(args) => analyze::run(&args),
-        Command::Replay(args) => replay::run(&args),
+        Command::Replay(args) => return finish(replay::run(&args)),
         Command::Watch(args) => watch::run(&args),
         Command::Compare(args) => compare::run(&args, transports),
         Command::Simulate(args) => simulate::run(&args, transports),

@@ -14,12 +14,15 @@ use crate::output::{count, estimate, how_many, number, per_cent};
 use crate::table::{self, Screen};
 use crate::{Failure, input, output};
 
+/// The exit code if there is no comparison because it would mislead, so that a script need not read the result to see that.
+const MISLEADING: u8 = 3;
+
 /// Compare variants on the path measured in a capture, in simulation
 ///
 /// Measures the bottleneck's rate and queue in the capture, and what happened to each packet after it. In the simulation,
 /// packets sent at the same times get the same delays and losses. The first line says whether the replay of
 /// the captured sender reproduces the capture. If it does not, or if the rate of the bottleneck is not known, there is no
-/// comparison. docs/guide/replay.md explains how it works.
+/// comparison, and the exit code is 3. docs/guide/replay.md explains how it works.
 #[derive(clap::Args, Debug)]
 #[command(after_help = "Examples:
   reknit replay slow.pcap
@@ -70,7 +73,8 @@ pub(crate) struct Args {
     quiet: bool,
 }
 
-pub(crate) fn run(args: &Args) -> Result<(), Failure> {
+/// Returns the exit code.
+pub(crate) fn run(args: &Args) -> Result<u8, Failure> {
     let options = Options { at: args.at.map(CapturePoint::from), transits: true, ..Options::default() };
     let replay_options = replay_options(args);
     replay_options.check()?;
@@ -92,7 +96,7 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
         Some(_) if !args.anyway => None,
         _ => Some(compare(&replayer, args.quiet)?),
     };
-    let complete = comparison.as_ref().is_none_or(|comparison| comparison.complete);
+    let (complete, exit_code) = comparison.as_ref().map_or((true, MISLEADING), |comparison| (comparison.complete, 0));
     let replay = replayer.report(&analysis.file, check, comparison);
     for warning in &replay.warnings {
         output::note(format_args!("warning: {}: {warning}", replay.file));
@@ -102,7 +106,7 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     } else {
         output::print(&text(&replay, Screen::stdout()))?;
     }
-    if complete { Ok(()) } else { Err(Failure::Interrupted) }
+    if complete { Ok(exit_code) } else { Err(Failure::Interrupted) }
 }
 
 fn compare(replayer: &Replayer, quiet: bool) -> Result<Comparison, Failure> {

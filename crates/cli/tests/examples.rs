@@ -166,7 +166,9 @@ fn run(example: &Example, capture: &Path) {
     command.stdin(if example.is_fed { std::fs::File::open(capture).unwrap().into() } else { Stdio::null() });
     let output = command.output().unwrap();
     let error = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success(), "{}: {:?}: {error}", example.place, example.words);
+    // A second of a transfer is too short for a replay that reproduces it.
+    let is_refused = name == "replay" && output.status.code() == Some(3);
+    assert!(output.status.success() || is_refused, "{}: {:?}: {error}", example.place, example.words);
 }
 
 #[test]

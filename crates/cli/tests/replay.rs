@@ -59,9 +59,16 @@ fn of_both_kernels_the_one_that_reproduces_the_capture_is_taken() {
 fn a_replay_that_differs_from_the_capture_compares_nothing() {
     let capture = capture("two-paths-50ms", "sack", "sender");
     let arguments = ["replay", capture.name(), "--variants", "reknit", "--draws", "1", "--no-oracle"];
-    let text = stdout(&[&arguments[..], &["--sender", "reknit"]].concat());
+    let refused = |more: &[&str]| {
+        let output = reknit(&[&arguments[..], &["--sender", "reknit"], more].concat());
+        assert_eq!(output.status.code(), Some(3), "{}", String::from_utf8_lossy(&output.stderr));
+        String::from_utf8(output.stdout).unwrap()
+    };
+    let text = refused(&[]);
     assert!(text.starts_with("check  NOT REPRODUCED: `reknit`, as given, differs in goodput"), "{text}");
     assert!(!text.contains("best ") && !text.contains("Means of") && text.contains("--anyway"), "{text}");
+    let replay: Value = serde_json::from_str(&refused(&["--json"])).unwrap();
+    assert!(replay["refused"].is_string() && replay["comparison"].is_null(), "{replay}");
     let text = stdout(&[&arguments[..], &["--sender", "reknit", "--anyway"]].concat());
     assert!(text.starts_with("check  NOT REPRODUCED") && text.contains("1 draw,"), "{text}");
     // A sender that fills a tenth of the link does not always show its rate, but the user may know it.
@@ -75,7 +82,9 @@ fn no_variant_is_best_on_a_rate_that_is_only_a_lower_limit() {
     let capture = capture("two-paths-50ms", "sack", "sender");
     let arguments =
         ["replay", capture.name(), "--variants", "reknit", "--draws", "2", "--no-oracle", "--sender", "sack"];
-    let replay: Value = serde_json::from_str(&stdout(&[&arguments[..], &["--json"]].concat())).unwrap();
+    let output = reknit(&[&arguments[..], &["--json"]].concat());
+    let replay: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(output.status.code(), Some(if replay["refused"].is_null() { 0 } else { 3 }), "{replay}");
     let is_least = replay["path"]["rate_is_least"].as_bool().unwrap();
     assert_eq!(replay["refused"].is_null() || replay["check"]["holds"] == false, !is_least, "{replay}");
     assert_eq!(replay["best"].is_null(), !replay["refused"].is_null(), "{replay}");
