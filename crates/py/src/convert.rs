@@ -131,7 +131,13 @@ pub(crate) fn grid_file(scenario: FileOrTable<'_>, axes: Vec<AxisArg<'_>>) -> Re
         FileOrTable::File(file) => GridFile::load(&file)?,
         FileOrTable::Table(mapping) => {
             let table = table(SCENARIO, &mapping)?;
-            GridFile { location: SCENARIO.to_owned(), table, axes: Vec::new(), transports: Transports::default() }
+            GridFile {
+                location: SCENARIO.to_owned(),
+                table,
+                axes: Vec::new(),
+                set_by_argument: Vec::new(),
+                transports: Transports::default(),
+            }
         }
     };
     for (key, labels, values) in axes {
