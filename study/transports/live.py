@@ -3,7 +3,7 @@
     sudo python study/transports/live.py
 
 Live, the crate `quinn` with TLS sends over UDP sockets and an emulated path (`reknit emulate`), in real time: ten
-paths of the reports that lose packets only in queues, nine transfers of 20 s each, two at a time. It takes twenty
+paths of the reports that lose packets only in queues, six transfers of 20 s each, two at a time. It takes ten
 minutes.
 """
 
@@ -22,7 +22,7 @@ from run import COMMAND, CRATE, SEEDS, TARGET, cargo, command, table
 QUINN = TARGET / "release/reknit-live-quinn"
 PATHS = 10
 # Transfers on each path, with these seeds live and in simulation.
-RUNS = 9
+RUNS = 6
 SECONDS = 20
 # The receive buffer of the random paths.
 WINDOW = 16 << 20
