@@ -65,8 +65,8 @@ impl Dedup {
     }
 }
 
-/// The packets that arrived last. Each of them is in as many ACKs, however late it was and whatever else they report, so that a lost
-/// ACK does no harm.
+/// The last packets that arrived. Several ACKs report each of them, however late it was, so that the sender learns of it even if one
+/// of these ACKs is lost.
 #[derive(Debug)]
 pub(super) struct Recent {
     numbers: [u64; 32],
