@@ -403,6 +403,18 @@ mod tests {
     }
 
     #[test]
+    fn the_argument_set_does_what_the_table_of_the_file_does() {
+        let plain = load(FILE).unwrap();
+        let mut by_argument = plain.clone();
+        by_argument.set_by_argument("tcp.initial_window", "3").unwrap();
+        let in_file = load(&FILE.replace("[[flows]]", "[set]\n\"tcp.initial_window\" = \"3\"\n[[flows]]")).unwrap();
+        let [plain, by_argument, in_file] =
+            [plain, by_argument, in_file].map(|grid_file| Grid::new(grid_file, None, &[]).unwrap().points);
+        assert_eq!(by_argument, in_file);
+        assert_ne!(by_argument, plain);
+    }
+
+    #[test]
     fn names_may_be_patterns_and_options_override_the_file() {
         let mut grid_file = load(&FILE.replace("\"rack\"]", "\"rr-fa*\", \"base\"]")).unwrap();
         let label = |text: &str| (Value::from(text), Value::from(text));
