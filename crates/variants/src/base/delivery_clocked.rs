@@ -1,6 +1,6 @@
 //! A sender driven by deliveries, which SACK blocks report as soon as they happen: its window grows by delivered
 //! bytes and limits the pipe, and there is no retransmission timer. `reknit` and the oracles differ only in how
-//! they detect losses, so that the oracles bound what `reknit` can reach.
+//! they detect losses, so that the oracles show what `reknit` can reach.
 
 use super::progress::Progress;
 use super::respond_at_once::{self, DecreaseOf};

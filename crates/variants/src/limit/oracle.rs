@@ -1,8 +1,10 @@
 //! # Oracle
 //!
 //! The oracle is a reference, not an algorithm: it shows roughly what a sender could reach on a path that reorders if it
-//! knew what happened to each packet. Only the simulator knows that, so these variants run only in simulations. On paths
-//! with random loss it is not a strict upper bound: a sender that leaves slow start later can be faster.
+//! knew what happened to each packet. Only the simulator knows that, so these variants run only in simulations. It bounds
+//! only senders whose window grows in the same way and is reduced for each loss, and even these not strictly: on paths with
+//! random loss, one that leaves slow start later can be faster. BBR, which hardly responds to random loss, can be several
+//! times as fast there as `oracle`.
 //!
 //! **What it changes.** The sender does not infer losses. The simulator reports each lost packet at the time when its
 //! acknowledgment would have arrived: one smoothed round-trip time after it was sent. Duplicate ACKs and time since
