@@ -52,6 +52,9 @@
 //!   round trip, as long as the SACKed bytes do not exceed the pipe. When a hole that had stopped the sender at the
 //!   end of the receive window is filled, hardly anything is in flight, and bursts released by ACKs alone would
 //!   take several round trips to fill a large window.
+//! - *Restart.* If, of a window of more than ten segments, hardly anything arrives before three quarters are lost, the path was
+//!   down: a queue that overflows lets packets through. The reduced window is then filled at once, at the rate of one
+//!   window per round trip, because there are too few ACKs to send by. Not if two probes were not answered.
 //! - *Probe.* There is no retransmission timer. If no ACK arrives for 1.5 round trips plus the wait, the sender sends a
 //!   probe. If two probes are not answered, everything outstanding is marked lost, as after a timeout.
 //! - *Timestamps.* If they were negotiated, a retransmission carries the timestamp of the first transmission, or
@@ -66,7 +69,7 @@
 
 use super::detector;
 use crate::algorithms::LossDetector;
-use crate::base::{delivery_clocked, newreno};
+use crate::base::{delivery_clocked, newreno, prr};
 use crate::composition::Composition;
 use crate::pages;
 use crate::variant::{ChangedEnd, Status, Variant};
@@ -97,6 +100,7 @@ pub(crate) const REKNIT_RENO: Variant = Variant {
 pub(super) fn composition(with: fn(LossDetector) -> Composition) -> Composition {
     Composition {
         without_sack: Some(newreno::with_its_timer),
+        fast_recovery: prr::PrrConfig { restarts_after_outage: true, ..prr::PrrConfig::default() }.into(),
         ..with(detector::LearnedLatenessConfig::default().into())
     }
 }
