@@ -35,7 +35,8 @@ fn render_text(report: &MatrixReport) -> String {
     let foot = format!(
         "Goodput relative to `sack` without reordering (of in-order), and to the oracle whose window grows in the same \
          way (of oracle): mean with its 95 % interval, median and minimum over the paths; each path counts with the mean of \
-         its runs. The differences, in percentage points, pair the paths: with their 95 % interval, and on how many paths \
+         its runs. Of link: the mean share of the rate of the slowest link. The oracle bounds only senders that grow and \
+         reduce the window as it does; others may be faster. The differences, in percentage points, pair the paths: with their 95 % interval, and on how many paths \
          the variant is better and worse. {} of {} s per variant and path. reknit {}. --json has the differences of all \
          pairs; --csv and --json print all runs.",
         output::how_many(u64::from(report.seeds), "run"),
@@ -64,6 +65,10 @@ fn columns(rows: &[&Shares], differences: &[Difference]) -> Vec<Column> {
     columns.extend(spread(rows, ["of in-order", "median", "min"], 0, |row| row.of_in_order));
     if rows.iter().any(|row| row.of_oracle.is_some()) {
         columns.extend(spread(rows, ["of oracle", "median", "min"], 2, |row| row.of_oracle));
+    }
+    if rows.iter().any(|row| row.of_link.is_some()) {
+        let of_link = |row: &&Shares| row.of_link.map_or("-".to_owned(), |s| output::per_cent(s.mean));
+        columns.push(Column::of("of link", 3, Align::Right, rows, of_link));
     }
     // All are compared with the first.
     if let [first, _, ..] = rows {
@@ -111,7 +116,7 @@ fn spread(
 }
 
 fn csv(report: &MatrixReport) -> String {
-    let titles = ["path", "lossy", "variant", "live", "seed", "goodput_mbit_s", "of_in_order", "of_oracle"];
+    let titles = ["path", "lossy", "variant", "live", "seed", "goodput_mbit_s", "of_in_order", "of_oracle", "of_link"];
     let row = |run: &MatrixRun| {
         let lossy = report.paths.iter().any(|path| path.path == run.path && path.lossy);
         let share = |share: Option<f64>| share.map_or(String::new(), |share| share.to_string());
@@ -124,6 +129,7 @@ fn csv(report: &MatrixReport) -> String {
             run.goodput_mbit_s.to_string(),
             share(run.of_in_order),
             share(run.of_oracle),
+            share(run.of_link),
         ]
     };
     output::csv(titles, report.runs.iter().map(row))

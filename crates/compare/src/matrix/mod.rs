@@ -7,7 +7,7 @@ use std::path::Path;
 use std::sync::atomic::AtomicBool;
 
 use reknit_config::file_error;
-use reknit_path::{Profile, RandomPath};
+use reknit_path::{Direction, Profile, RandomPath};
 use reknit_sim::{NoTracer, PathSource, Plan, run_unless};
 use reknit_units::Duration;
 use toml::Table;
@@ -28,6 +28,8 @@ pub struct MatrixPath {
     pub description: String,
     /// True if a stage loses packets.
     pub lossy: bool,
+    /// Rate of the slowest link towards the receiver, Mbit/s; none if no link has a rate.
+    pub link_mbit_s: Option<f64>,
     table: Table,
 }
 
@@ -69,7 +71,8 @@ impl MatrixPath {
     fn new(name: &str, table: Table) -> Result<MatrixPath, InputError> {
         let profile = Profile::from_table_with(name, table.clone(), &[])?;
         let description = profile.description.clone();
-        Ok(MatrixPath { name: name.to_owned(), description, lossy: profile.loses_packets(), table })
+        let link_mbit_s = profile.bottleneck(Direction::Forward).map(|rate| rate.bits_per_second() as f64 / 1e6);
+        Ok(MatrixPath { name: name.to_owned(), description, lossy: profile.loses_packets(), link_mbit_s, table })
     }
 }
 
@@ -206,6 +209,11 @@ mod tests {
             let in_order = path.in_order_mbit_s.unwrap();
             assert!(in_order > 0.0, "{path:?}");
             assert!((run.of_in_order.unwrap() - run.goodput_mbit_s / in_order).abs() < 1e-12, "{run:?}");
+            let link = path.link_mbit_s.unwrap();
+            assert!(
+                (run.of_link.unwrap() - run.goodput_mbit_s / link).abs() < 1e-12 && run.of_link < Some(1.0),
+                "{run:?}"
+            );
         }
         let of_all: usize = report.summary.iter().filter(|shares| shares.variant == "pr").map(|s| s.paths).sum();
         assert_eq!(of_all, 4);

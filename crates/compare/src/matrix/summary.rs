@@ -39,6 +39,8 @@ pub struct PathReferences {
     pub description: String,
     /// True if a stage loses packets.
     pub lossy: bool,
+    /// Rate of the slowest link towards the receiver, Mbit/s; none if no link has a rate.
+    pub link_mbit_s: Option<f64>,
     /// Goodput of `sack` without reordering, simulated, mean over the seeds, Mbit/s; none if it did not run.
     pub in_order_mbit_s: Option<f64>,
     /// Goodput of `oracle`, which is told about each loss and grows like CUBIC: the same mean.
@@ -77,8 +79,10 @@ pub struct MatrixRun {
     pub goodput_mbit_s: f64,
     /// The same as a share of `in_order_mbit_s`.
     pub of_in_order: Option<f64>,
-    /// The same as a share of what is possible with the variant's growth.
+    /// The same as a share of what the oracle with the variant's growth reaches.
     pub of_oracle: Option<f64>,
+    /// The same as a share of `link_mbit_s`.
+    pub of_link: Option<f64>,
     /// Why a live result is in doubt; none if it is not.
     pub doubt: Option<String>,
 }
@@ -96,8 +100,10 @@ pub struct Shares {
     pub paths: usize,
     /// Goodput as a share of that on the in-order path.
     pub of_in_order: Option<SummaryStats>,
-    /// Goodput as a share of what is possible.
+    /// Goodput as a share of what the oracle with the same growth reaches.
     pub of_oracle: Option<SummaryStats>,
+    /// Goodput as a share of the rate of the slowest link.
+    pub of_link: Option<SummaryStats>,
 }
 
 /// How much better a variant is than another one over lossless or lossy paths: the difference of their `of_in_order` on
@@ -154,7 +160,17 @@ impl MatrixRun {
     /// A live run whose shares are not computed yet.
     pub fn live(path: &str, variant: &str, seed: u64, goodput_mbit_s: f64, doubt: Option<String>) -> MatrixRun {
         let (path, variant) = (path.to_owned(), variant.to_owned());
-        MatrixRun { path, variant, live: true, seed, goodput_mbit_s, of_in_order: None, of_oracle: None, doubt }
+        MatrixRun {
+            path,
+            variant,
+            live: true,
+            seed,
+            goodput_mbit_s,
+            of_in_order: None,
+            of_oracle: None,
+            of_link: None,
+            doubt,
+        }
     }
 }
 
@@ -181,6 +197,7 @@ pub(super) fn report(matrix: &Matrix, simulated: &[Option<f64>], live: &[MatrixR
         let possible = path.and_then(|path| path.possible(growth));
         run.of_in_order = share(run.goodput_mbit_s, path.and_then(|path| path.in_order_mbit_s));
         run.of_oracle = share(run.goodput_mbit_s, possible);
+        run.of_link = share(run.goodput_mbit_s, path.and_then(|path| path.link_mbit_s));
     }
     MatrixReport {
         format: "reknit-matrix-1",
@@ -204,6 +221,7 @@ fn references(matrix: &Matrix, simulated: &[Option<f64>]) -> Vec<PathReferences>
         path: path.name.clone(),
         description: path.description.clone(),
         lossy: path.lossy,
+        link_mbit_s: path.link_mbit_s,
         in_order_mbit_s: mean(i, RunKind::InOrder),
         oracle_mbit_s: mean(i, RunKind::Oracle(GrowthModel::Cubic)),
         oracle_reno_mbit_s: mean(i, RunKind::Oracle(GrowthModel::Reno)),
@@ -286,6 +304,7 @@ fn summary(paths: &[PathReferences], runs: &[MatrixRun]) -> Vec<Shares> {
                     paths: of_in_order.len(),
                     of_in_order: SummaryStats::of(of_in_order),
                     of_oracle: SummaryStats::of(shares(|run| run.of_oracle)),
+                    of_link: SummaryStats::of(shares(|run| run.of_link)),
                 });
             }
         }
@@ -303,6 +322,7 @@ mod tests {
             path: path.to_owned(),
             description: String::new(),
             lossy,
+            link_mbit_s: None,
             in_order_mbit_s: Some(1.0),
             oracle_mbit_s: None,
             oracle_reno_mbit_s: None,
