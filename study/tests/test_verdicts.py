@@ -283,7 +283,7 @@ def test_unstable_outcomes_are_named() -> None:
     assert _stability.unstable([{"a": sure}, {"a": sure}]) == []
     assert _stability.unstable([{"a": sure}, {"a": unsure}]) == []
     assert _stability.unstable([{"a": sure}, {"a": other}]) == ["a: reproduced, contradicted"]
-    assert _stability.undecided([{"a": sure, "b": unsure}, {"a": unsure, "b": sure}]) == [
+    assert _stability.undecided({"seeds from 1": {"a": sure, "b": unsure}, "others": {"a": unsure, "b": sure}}) == [
         "undecided with seeds from 1: 1: b",
         "undecided only with others: 1: a",
     ]

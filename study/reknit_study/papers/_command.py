@@ -48,8 +48,8 @@ def main(arguments: Sequence[str]) -> int:
     try:
         if asked.what[:1] == ["list"]:
             return _list(asked.what[1:])
-        if asked.what[:1] == ["stability"]:
-            return _stability(asked)
+        if asked.what[:1] in (["stability"], ["lengths"]):
+            return _compare(asked)
         return _run(asked)
     except _WrongError as wrong:
         print(f"error: {wrong}", file=sys.stderr)
@@ -87,8 +87,8 @@ def _parser() -> argparse.ArgumentParser:
         nargs="*",
         metavar="PAPER [EXPERIMENT ...]",
         help="a paper, and some of its experiments [default: all papers, with fewer seeds and points]; 'list' "
-        "lists them and what they cost, 'stability' checks whether outcomes depend on the seeds, with four sets of "
-        "them, or on the length of runs, with a third and twice of theirs",
+        "lists them and what they cost; 'stability' checks whether outcomes depend on the seeds, with four sets of "
+        "them; 'lengths' checks whether outcomes depend on the length of runs, with a third and twice of theirs",
     )
     tier = parser.add_mutually_exclusive_group()
     tier.add_argument("--quick", action="store_true", help="a few short experiments of each paper, in minutes")
@@ -208,19 +208,23 @@ def _os_error(number: int, file: Path) -> OSError:
     return OSError(number, os.strerror(number), str(file))
 
 
-def _stability(asked: argparse.Namespace) -> int:
-    """Judge with four sets of seeds and two other lengths; 1 if an outcome depends on them and is not undecided."""
+def _compare(asked: argparse.Namespace) -> int:
+    """Judge with four sets of seeds, or with three lengths; 1 if an outcome depends on them and is not undecided."""
     from reknit_study.papers import _stability
 
+    sets, on = {
+        "stability": (_stability.SEEDS, "the choice of seeds"),
+        "lengths": (_stability.LENGTHS, "the length of runs"),
+    }[asked.what[0]]
     tier = _tier(asked)
     chosen = _chosen(asked.what[1:], tier)
     _check_names(asked)
     ids = [experiment.id for experiment in chosen]
-    lines, unstable = _stability.compare(tier, ids, asked.store, _tell, asked.more_seeds)
+    lines, unstable = _stability.compare(sets, tier, ids, asked.store, _tell, asked.more_seeds)
     _tell("", last=True)
     print("\n".join([*lines, *unstable]))
     depend = "outcome depends" if len(unstable) == 1 else "outcomes depend"
-    print(f"{len(unstable)} {depend} on the choice of seeds or on the length of runs without being called undecided")
+    print(f"{len(unstable)} {depend} on {on} without being called undecided")
     return FAILED if unstable else OK
 
 

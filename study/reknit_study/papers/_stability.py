@@ -1,10 +1,9 @@
-"""``reknit papers stability``: whether verdicts depend on the choice of seeds, or on the length of the runs."""
+"""Whether verdicts depend on the seeds (``reknit papers stability``), or on the length of runs (``lengths``)."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
-from fractions import Fraction
 from pathlib import Path
 
 from reknit_study.papers import papers
@@ -16,8 +15,11 @@ from reknit_study.papers._scores import scores
 FIRST_SEEDS = (1, 1001, 2001, 3001)
 """The first seed of each set; they are disjoint, because no experiment gets more than 1000 seeds."""
 
-LENGTHS = {Fraction(1, 3): "a third as long", Fraction(2): "twice as long"}
-"""Other lengths of the runs, relative to those of the tier, with the first set of seeds."""
+SEEDS = {f"seeds from {first}": (first, 1.0) for first in FIRST_SEEDS}
+"""Sets of seeds: the first seed, and the length of the runs relative to that of the tier."""
+
+LENGTHS = {"runs as long as in the tier": (1, 1.0), "a third as long": (1, 1 / 3), "twice as long": (1, 2.0)}
+"""Lengths of the runs, in the same way."""
 
 FURTHER = 4
 """How many times the seeds that are usually enough an experiment gets if a claim is still undecided."""
@@ -59,50 +61,46 @@ def _undecided(verdict: Verdict, id: str, lab: Lab) -> list[str]:
 
 
 def compare(
+    sets: Mapping[str, tuple[int, float]],
     tier: Tier,
     ids: Sequence[str],
     store: Path,
     told: Callable[[str], object],
     more_seeds: Collection[str] | None = None,
 ) -> tuple[list[str], list[str]]:
-    """Judge with four disjoint sets of seeds, and with runs of other lengths.
+    """Judge with each of several sets of runs, `SEEDS` or `LENGTHS`.
 
     Returns
     -------
     tuple of list of str
-        Lines for each set and length, and for what is called undecided; and a line for each claim whose outcome differs
-        without being called undecided in any of them.
+        Lines for each set, and for what is called undecided; and a line for each claim whose outcome differs without
+        being called undecided in any of them.
     """
-    runs = [(f"seeds from {first}", first, Fraction(1)) for first in FIRST_SEEDS]
-    runs += [(f"seeds from {FIRST_SEEDS[0]}, {told}", FIRST_SEEDS[0], times) for times, told in LENGTHS.items()]
-    found: list[dict[str, Verdict]] = []
-    lines = []
-    for name, first, times in runs:
+    found: dict[str, dict[str, Verdict]] = {}
+    for name, (first, times) in sets.items():
         with Lab(
             papers().values(),
-            replace(tier, duration=tier.duration * float(times)),
+            replace(tier, duration=tier.duration * times),
             store,
             told=told,
             first_seed=first,
             more_seeds=more_seeds,
             interpret=False,
-            times=float(times),
+            times=times,
         ) as lab:
             verdicts = [verdict for verdict in decided(lab, ids) if verdict.outcome != "not evaluated"]
-        found.append({verdict.claim.id: verdict for verdict in verdicts})
-        lines.append(f"{name}: " + "; ".join(scores(verdicts).sentences))
-    seeds, lengths = found[: len(FIRST_SEEDS)], [found[0], *found[len(FIRST_SEEDS) :]]
-    by_length = [f"{line} (by length)" for line in unstable(lengths)]
-    return [*lines, *undecided(seeds)], [*unstable(seeds), *by_length]
+        found[name] = {verdict.claim.id: verdict for verdict in verdicts}
+    lines = [f"{name}: " + "; ".join(scores([*verdicts.values()]).sentences) for name, verdicts in found.items()]
+    return [*lines, *undecided(found)], unstable([*found.values()])
 
 
-def undecided(found: Sequence[Mapping[str, Verdict]]) -> list[str]:
-    """List the claims that are called undecided, with the first set of seeds and with others only."""
-    sets = [[id for id, verdict in verdicts.items() if verdict.is_undecided] for verdicts in found]
-    others = dict.fromkeys(id for ids in sets[1:] for id in ids if id not in sets[0])
+def undecided(found: Mapping[str, Mapping[str, Verdict]]) -> list[str]:
+    """List the claims that are called undecided with the first set, and those only with others."""
+    first, *others = ([id for id, verdict in verdicts.items() if verdict.is_undecided] for verdicts in found.values())
+    only = dict.fromkeys(id for ids in others for id in ids if id not in first)
     return [
-        f"undecided with seeds from {FIRST_SEEDS[0]}: {len(sets[0])}: {', '.join(sets[0]) or 'none'}",
-        f"undecided only with others: {len(others)}: {', '.join(others) or 'none'}",
+        f"undecided with {next(iter(found))}: {len(first)}: {', '.join(first) or 'none'}",
+        f"undecided only with others: {len(only)}: {', '.join(only) or 'none'}",
     ]
 
 
