@@ -1,6 +1,7 @@
 //! Variants that detect losses by time instead of by the number of duplicate ACKs.
 
 pub mod dcr;
+mod gvisor;
 pub(crate) mod overtaking;
 pub mod pr;
 pub mod pr_envelope;
@@ -14,7 +15,7 @@ use crate::undo::dsack_det;
 use crate::variant::{ChangedEnd, Status, Variant};
 
 /// The variants, in the order of lists.
-pub const VARIANTS: &[Variant] = &[DCR, PR, RACK];
+pub const VARIANTS: &[Variant] = &[DCR, PR, RACK, gvisor::GVISOR, gvisor::GVISOR_UNDO];
 
 const DCR: Variant = Variant {
     name: "dcr",

@@ -11,6 +11,7 @@ mod dsack;
 mod dsack_repeat;
 mod eifel;
 mod frto;
+mod gvisor;
 mod juggler;
 mod leung_ma;
 mod linux;
