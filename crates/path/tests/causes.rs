@@ -125,6 +125,14 @@ fn a_bundle_reorders_if_its_queues_are_unequal() {
 }
 
 #[test]
+fn a_work_conserving_bundle_reorders_if_its_links_have_different_rates() {
+    let bundle = |rates: &str| pass(&format!("kind = \"stripe\"\nrates = [{rates}]\n"), 50_000, 200).reordered_ratio();
+    // The link is full: three packets pass over the fast link while one is on the slow link.
+    assert_near(bundle("\"30 Mbit/s\", \"10 Mbit/s\""), 0.25, 0.01);
+    assert_near(bundle("\"20 Mbit/s\", \"20 Mbit/s\""), 0.0, 0.0);
+}
+
+#[test]
 fn engines_finish_in_their_own_order() {
     let result = pass(
         "kind = \"engines\"\nservice = \"lognormal(0.01 ms, 1)\"\nslow = 0.001\nslow_service = \"constant(1 ms)\"\n",

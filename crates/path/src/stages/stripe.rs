@@ -1,5 +1,5 @@
-//! A bundle of parallel links without resequencing: different packet sizes and other traffic make the queues unequal
-//! (Yang §2.1, RR-TCP §1, survey §2, Laor and Gendel, C3).
+//! A bundle of parallel links without resequencing: different packet sizes, other traffic and different rates make the
+//! queues unequal (Yang §2.1, RR-TCP §1, survey §2, Laor and Gendel, C3).
 
 use std::fmt;
 
@@ -27,9 +27,12 @@ pub enum Arbitration {
 #[serde(deny_unknown_fields)]
 pub struct Stripe {
     /// Number of links.
-    pub links: u32,
+    pub links: Option<u32>,
     /// Rate of each link.
-    pub rate: Rate,
+    pub rate: Option<Rate>,
+    /// Instead of `links` and `rate`: the rate of one link after the other.
+    #[serde(default)]
+    pub rates: Vec<Rate>,
     /// How a packet's link is chosen.
     #[serde(default)]
     pub arbitration: Arbitration,
@@ -56,7 +59,27 @@ impl fmt::Display for Stripe {
             Arbitration::NextIdle => "the next idle one",
             Arbitration::RoundRobin => "in turn",
         };
-        write!(f, "{} links of {}, {how}; other traffic takes {}, skew {}", self.links, self.rate, self.load, self.skew)
+        let rates: Vec<String> = self.rates().iter().map(Rate::to_string).collect();
+        match self.rate {
+            Some(rate) => write!(f, "{} links of {rate}", rates.len())?,
+            None => write!(f, "links of {}", rates.join(", "))?,
+        }
+        write!(f, ", {how}; other traffic takes {}, skew {}", self.load, self.skew)
+    }
+}
+
+const MOST_LINKS: u32 = 1024;
+
+impl Stripe {
+    /// The rate of each link.
+    fn rates(&self) -> Vec<Rate> {
+        let alike = self.rate.map(|rate| vec![rate; self.links.unwrap_or_default() as usize]);
+        alike.unwrap_or_else(|| self.rates.clone())
+    }
+
+    /// The rate of all links together.
+    fn sum(&self) -> Rate {
+        Rate::from_bits_per_second(self.rates().iter().map(|rate| rate.bits_per_second()).sum())
     }
 }
 
@@ -64,9 +87,20 @@ impl Parameters for Stripe {
     type Running = Bundle;
 
     fn checked(self) -> Result<Stripe, KeyError> {
-        positive(self.rate, "rate")?;
-        if !(1..=1024).contains(&self.links) {
-            return Err(KeyError::new("links", "must be from 1 to 1024"));
+        match (self.links, self.rate, &self.rates[..]) {
+            (Some(links), Some(rate), []) => {
+                positive(rate, "rate")?;
+                if !(1..=MOST_LINKS).contains(&links) {
+                    return Err(KeyError::new("links", format!("must be from 1 to {MOST_LINKS}")));
+                }
+            }
+            (None, None, [_, ..]) => {
+                self.rates.iter().try_for_each(|rate| positive(*rate, "rates"))?;
+                if self.rates.len() > MOST_LINKS as usize {
+                    return Err(KeyError::new("rates", format!("must be at most {MOST_LINKS}")));
+                }
+            }
+            _ => return Err(KeyError::new("links", "give either `links` and `rate`, or `rates`")),
         }
         if self.load >= Share::ONE {
             return Err(KeyError::new("load", "must be less than 1"));
@@ -76,13 +110,15 @@ impl Parameters for Stripe {
 
     fn build(&self, id: StreamId) -> Bundle {
         let mut skews = id.stream(1);
-        let link = |delay| Server::new(&Link { rate: Some(self.rate), delay, ..Link::default() });
+        let link = |rate| Server::new(&Link { rate: Some(rate), delay: self.skew.draw(&mut skews), ..Link::default() });
+        let servers: Vec<Server> = self.rates().into_iter().map(link).collect();
         Bundle {
-            servers: (0..self.links).map(|_| link(self.skew.draw(&mut skews))).collect(),
+            turn: id.position(self.branches().into()) as usize,
+            servers,
             spec: self.clone(),
             others: id.stream(0),
+            mean_gap: self.sum().time_for(Bytes(1_000_000)).mul_f64(MEAN_SIZE / 1e6 / self.load.get()),
             next_other: Instant::ZERO,
-            turn: id.position(self.links) as usize,
             chosen: 0,
         }
     }
@@ -93,11 +129,11 @@ impl Parameters for Stripe {
     }
 
     fn branches(&self) -> u16 {
-        u16::try_from(self.links).unwrap_or(u16::MAX)
+        u16::try_from(self.rates().len()).unwrap_or(u16::MAX)
     }
 
     fn rate(&self) -> Option<Rate> {
-        let free = self.rate.bits_per_second() as f64 * f64::from(self.links) * (1.0 - self.load.get());
+        let free = self.sum().bits_per_second() as f64 * (1.0 - self.load.get());
         #[expect(clippy::cast_sign_loss, reason = "a load is at most 1")]
         Some(Rate::from_bits_per_second(free as u64))
     }
@@ -108,6 +144,8 @@ pub(crate) struct Bundle {
     spec: Stripe,
     servers: Vec<Server>,
     others: Stream,
+    /// The mean time between two packets of other traffic.
+    mean_gap: Duration,
     next_other: Instant,
     turn: usize,
     /// The link of the last packet.
@@ -128,18 +166,15 @@ impl Bundle {
 
     /// Serves the packets of other traffic that arrived before `at`.
     fn serve_others(&mut self, at: Instant) {
-        let load = self.spec.load.get();
-        if load <= 0.0 {
+        if self.spec.load == Share::ZERO {
             return;
         }
-        let links = f64::from(self.spec.links);
-        let mean = self.spec.rate.time_for(Bytes(1_000_000)).mul_f64(MEAN_SIZE / 1e6 / load / links);
         while self.next_other <= at {
             let ticket = self.others.uniform();
             let size = SIZES.iter().find(|(upto, _)| ticket < *upto).map_or(Bytes(1500), |(_, size)| *size);
             let when = self.next_other;
             let _ = self.choose().pass(when, size); // losses of other traffic do not matter
-            self.next_other = when + mean.mul_f64(self.others.exponential()).max(Duration::from_nanos(1));
+            self.next_other = when + self.mean_gap.mul_f64(self.others.exponential()).max(Duration::from_nanos(1));
         }
     }
 }
@@ -158,6 +193,6 @@ impl Stage for Bundle {
     }
 
     fn reorders(&self) -> bool {
-        self.spec.links > 1
+        self.servers.len() > 1
     }
 }
