@@ -20,7 +20,7 @@ const fn cause(what: &'static str, named_by: &'static str, stage: &'static str, 
 /// C1, C2, ...
 pub const CAUSES: [Cause; 20] = [
     cause("per-packet load balancing", "Y, R, S, L", "multipath", "two-paths-50ms"),
-    cause("route fluttering", "Y, R, S", "flutter", "survey"),
+    cause("route fluttering", "R, S", "flutter", "survey"),
     cause("striping over parallel links", "Y, R, S, L", "stripe", "striping"),
     cause("parallel forwarding engines", "R, S, L", "engines", "switch-planes"),
     cause("route-cache misses", "Y", "slow-path", "route-cache"),

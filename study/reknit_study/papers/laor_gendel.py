@@ -46,11 +46,13 @@ SETUP = (
     "KiB (44 segments), without window scaling and timestamps [assumed: 'with the exception of Windows NT, all "
     "operating systems supported window scaling (RFC 1323)'], delayed ACKs [assumed] and no congestion loss. A "
     "fraction x of the data packets on the backbone is displaced by {shift}; ACKs stay in order [assumed: the paper "
-    "reorders data, ACKs or both]. Packets are chosen at random with mean x [assumed: the paper's instrument "
-    "displaces one packet at a time, perhaps periodically, which locks to delayed ACKs: see the interpretation "
-    "periodic]; a packet that is not passed by enough others leaves after 1 s [assumed]. Reno, as on most systems of "
-    "1999 [assumed], without limited transmit, with an initial window of two segments, a minimum RTO of 1 s and an "
-    "initial RTO of 3 s [assumed]. 60 s are measured, after 10 s of warm-up [assumed]."
+    "reorders data, ACKs or both]. Packets are chosen at random with mean x [assumed: the paper's instrument displaces "
+    "one packet at a time, perhaps periodically, which locks to delayed ACKs: see the interpretation periodic]; a "
+    "packet that is not passed by enough others leaves after 1 s [assumed]. Reno, as on most systems of 1999 "
+    "[assumed]; SACK detects and recovers by RFC 6675 [assumed: the paper says only that Linux 2.2.6 had SACK], where "
+    "an ACK that advances and reports a hole counts as a duplicate. Without limited transmit, with an initial window "
+    "of two segments, a minimum RTO of 1 s and an initial RTO of 3 s [assumed]. 60 s are measured, after 10 s of "
+    "warm-up [assumed]."
 )
 ONE_FLOW = "A long flow that never ends [assumed: in the paper files of 400 MB, each closed by a reset]"
 ONE_CLIENT = (
@@ -59,7 +61,7 @@ ONE_CLIENT = (
 )
 FOUR_CLIENTS = (
     "64 sessions (8 long, 8 of 100 kB, 48 HTTP) [assumed], each connection to one of four clients, chosen by its hash "
-    "[assumed]"
+    "[against the paper, in which each client has its own mix]"
 )
 
 TCP: Mapping[str, object] = {
@@ -238,8 +240,8 @@ def long_flow_shifted_by_two(lab: Lab) -> Result:
     "L2loss/35",
     figure="Abstract",
     title="A long flow, 35 ms, loss and reordering at once",
-    reports="With a little loss, reordering is worse than either alone; SACK can slow down the degradation (claimed, "
-    "not measured).",
+    reports="With a little loss, reordering degrades throughput significantly; SACK can slow down the degradation "
+    "(claimed, not measured).",
     setup="As in L2/35, with 0.1 % of packets lost, 0.1 % displaced by three, or both.",
     packets=1.8e6,
 )

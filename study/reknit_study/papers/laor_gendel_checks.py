@@ -13,7 +13,8 @@ paper.checks(
     title="Duplicate ACKs, fast retransmit and recovery",
     reports="Displacement by three causes a fast retransmit. Reno halves its window twice for two losses and may stall "
     "with three; NewReno and SACK halve it once. Fast recovery sends as much as a halved window would.",
-    setup="Traces over 10 Mbit/s and 50 ms each way.",
+    setup="Traces over 10 Mbit/s and 50 ms each way, with limited transmit, byte counting and bursts of at most four "
+    "segments, unlike the other experiments.",
 )
 
 PACKET_MS = 8 * (MSS + 40) / 10_000

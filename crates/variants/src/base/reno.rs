@@ -10,7 +10,8 @@
 //! where `duplicates` is the number of duplicate ACKs received (3 in the RFC). Each further duplicate ACK adds a
 //! segment. Any ACK that advances SND.UNA ends recovery with `cwnd = ssthresh`.
 //!
-//! **Departures.** Without `bug_fix` (RFC 2581), duplicate ACKs for a second loss in the same window start a second
+//! **Departures.** At cwnd = ssthresh congestion avoidance is used; Laor and Gendel have slow start there, which RFC 5681 allows,
+//! too. Without `bug_fix` (RFC 2581), duplicate ACKs for a second loss in the same window start a second
 //! recovery, also after a timeout. With it (`bugFix_` in ns-2, RFC 2582), they do so only after everything outstanding
 //! at the first recovery has been acknowledged.
 //!

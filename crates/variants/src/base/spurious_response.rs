@@ -7,7 +7,7 @@
 //! | `slow-start` | ssthresh at least the old cwnd, so that slow start leads back to it | RFC 2883 §5.2, survey §5.1.3 |
 //! | `rfc4015` | FlightSize plus the bytes acknowledged (at most IW), at most the old cwnd; the old ssthresh | RFC 4015 §3 |
 //! | `halve` | still halved, in congestion avoidance; at most three segments are sent at once | F-RTO §3 |
-//! | `halve-then-slow-start` | `halve` when F-RTO detects a spurious timeout, `slow-start` if another detector does so later | F-RTO §3 and §6 leave open how far to revert; slow start is that of RFC 2883 §5.2 |
+//! | `halve-then-slow-start` | `halve` when F-RTO detects a spurious timeout, `slow-start` if another detector does so later | F-RTO §3 says to revert the last adjustments, §6 leaves open how far; slow start is that of RFC 2883 §5.2 |
 //! | `restore` | as `instant`, and the back-off of the timer is reset; fast recovery continues | TCP-DOOR, cited from the survey §5.1.2 |
 //! | `oldest-only` | restored if only the oldest segment was retransmitted | Ludwig and Katz, cited from the survey §5.1.1 |
 

@@ -18,7 +18,8 @@
 //! - 5: if the second one does not arrive, an ACK is sent when the timer expires.
 //!
 //! **Departures.** In the survey all out-of-order segments except retransmissions are delayed; rules 2 and 3 are ours (RFC
-//! 5681 and 2883). The survey does not say how a retransmission is recognized: here by its bit if the connection has
+//! 5681 and 2883). In the survey every two arrivals cause an ACK; here an in-order segment whose ACK is delayed does not count
+//! towards the two. The survey does not say how a retransmission is recognized: here by its bit if the connection has
 //! one, otherwise by its timestamp, otherwise by the age of the gap. The timer is 40 ms, not the
 //! 200 ms of the delayed ACK, which would stall small windows.
 //!

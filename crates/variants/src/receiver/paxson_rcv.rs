@@ -13,7 +13,8 @@
 //! - 2: then the withheld ACKs are sent, and further ones at once.
 //! - 3: when RCV.NXT advances, withheld ACKs are dropped and one ACK is sent; data that is still missing is a new gap.
 //!
-//! **Departures.** The sources give only an outline. Our choice is to send withheld duplicates together, each with the
+//! **Departures.** The sources give only an outline. They do not say from when the 20 ms count: here from the first duplicate ACK,
+//! so a second segment that comes later is held for less. `paxson-snd` counts from the second. Our choice is to send withheld duplicates together, each with the
 //! SACK blocks of that moment. Until then no other segment reports the data, except the DSACK of a duplicate, which is
 //! never delayed.
 //!
@@ -35,7 +36,7 @@ use crate::requirement::Requirement;
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct HeldDuplicatesConfig {
-    /// w, the time from the first duplicate ACK to the second (thesis §2.3.2: 20 ms).
+    /// w, the time from the first duplicate ACK to the second (thesis §2.3.2: 20 ms, without saying from when).
     pub wait: Duration,
 }
 

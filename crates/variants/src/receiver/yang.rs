@@ -3,15 +3,13 @@
 //! Yang: Improving the Performance of TCP in the Presence of Packet Reordering. Thesis, MIT, 2001, chapters 3 and 4.
 //!
 //! **What it changes.** Only the receiver. It withholds duplicate ACKs. If the missing segment arrives, it sends the
-//! ACKs that in-order arrival would have caused instead. If at least two more segments overtake the missing one than
-//! have overtaken any recent late one, it sends the duplicates. In both cases it paces the ACKs at the rate at which the segments
-//! arrived.
+//! ACKs that in-order arrival would have caused instead. If more segments arrive out of order than the largest recent
+//! stride, it sends the duplicates. In both cases it paces the ACKs at the rate at which the segments arrived.
 //!
 //! **State.** `count`: out-of-order segments in this epoch (the reordering counter of the thesis). `old_nxt` and
 //! `first`: RCV.NXT and the time at the start of the epoch. `hole`: since when the first gap has been open. `strides`:
-//! for each of the last out-of-order arrivals, how far the highest byte was ahead of RCV.NXT, in segments: one more than
-//! the segments that overtook the missing one. `thresh`:
-//! the largest stride. `inter_arrival`: the mean time between segments. `queue`: the ACKs to be paced.
+//! for each of the last out-of-order arrivals, how far the highest byte was ahead of RCV.NXT, in segments: with a single
+//! gap, one more than the segments that overtook the missing one; with several gaps, more. `thresh`: the largest stride. `inter_arrival`: the mean time between segments. `queue`: the ACKs to be paced.
 //!
 //! **Rules.**
 //! - Each out-of-order arrival is counted. The first `imm` of an epoch are acknowledged at once, the ACKs of the others

@@ -17,7 +17,8 @@
 //! - 3: dupthresh is at most 90 % of cwnd, but always at least 3.
 //! - 4: each expiry of the retransmission timer resets dupthresh to 3.
 //!
-//! **Departures.** RR-TCP gives K = 1 and rule 3; the survey gives neither. For AVG, N follows the survey ("duplicate ACKs
+//! **Departures.** The window is restored as in `ba-r`. RR-TCP gives K = 1 and rule 3; the survey gives neither. By RR-TCP (§3)
+//! only a timeout lowers a threshold; by the survey (§5.2.2) EWMA also falls, as here. For AVG, N follows the survey ("duplicate ACKs
 //! required to disambiguate reordering from loss"). The definition in RR-TCP, "duplicate ACKs that caused a false fast
 //! retransmit", would be dupthresh itself, and averaging it would have no effect. For EWMA the survey has "the length of
 //! perceived reordering events", RR-TCP "duplicate ACKs received at the sender": here it is the same N. AVG and EWMA start at
@@ -25,7 +26,7 @@
 //! applied when the threshold is used, so a small window does not erase what was learned. N counts segments, so that
 //! lost ACKs do not reduce it.
 //!
-//! **Status.** INC is faithful to RR-TCP §3, which gives all of its rules. AVG and EWMA are partial: the sources contradict each
+//! **Status.** INC is faithful to RR-TCP §3, which gives all rules of its threshold. AVG and EWMA are partial: the sources contradict each
 //! other about what AVG averages, and none gives the gain of EWMA. Both decide how fast dupthresh rises.
 
 use reknit_tcp::facts::{AckFacts, Context, RecoveryEvent};

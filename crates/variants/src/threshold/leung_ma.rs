@@ -25,8 +25,9 @@
 //! estimator the algorithm copies. `leung-ma-port` has the constants of an implementation by others: both gains and the
 //! factor 0.3, 0.7 of the RTO, and room for two round trips. With these the threshold is close to the average, so about
 //! every second late segment is still retransmitted; and if RTO is less than 2.9 round trips, the threshold is 3. The
-//! factors of rule 3 are of that implementation, too. The limits are applied when the threshold is used. In-order
-//! arrivals never lower it.
+//! factors of rule 3 are of that implementation, too. The limits are applied when the threshold is used. The
+//! limits by the window and by `max_dup_thresh`, and that only the first expiry of a series counts, are ours: the survey has
+//! the limit by the timer only, and does not distinguish expiries. In-order arrivals never lower the threshold.
 //!
 //! **Status.** Partial: the survey, the only source, names the average, the deviation, the limit by the timer and an
 //! exponential decrease at timeouts, but not the gains, the factor of the deviation, the terms of the limit or the factor

@@ -10,7 +10,7 @@
 //!
 //! **Departures.** The survey only says "logarithmically"; the base and the factor are from a secondary description of the
 //! paper. Limited transmit sends one segment for each SACKed one, as in RR-TCP: otherwise a threshold above the window
-//! could never be reached. N is set before the connection opens. There is no upper limit: if the threshold exceeds what
+//! could never be reached. By the survey's Table 2 the scheme does not maintain ACK clocking. N is set before the connection opens. There is no upper limit: if the threshold exceeds what
 //! the window can reach, losses are repaired by the timer.
 //!
 //! **Status.** Partial: the survey (§5.2.1) does not give the base of the logarithm or the factor. Both change the

@@ -9,7 +9,8 @@
 //! start leads back to it. The first and the second duplicate ACK each release a segment, and then every second one
 //! does. dupthresh stays 3.
 //!
-//! **Departures.** None known. Detection and response follow RR-TCP (§3), limited transmit follows the survey (§5.2.2).
+//! **Departures.** None known. Detection follows RR-TCP (§3), which says only that the window is restored. That slow start
+//! restores it is from the survey (§5.1.3, §5.2.2), as is limited transmit.
 //!
 //! **Use.** The base of `ba-inc`, `ba-avg`, `ba-ewma` and `ba-timedel`: it shows the effect of DSACK alone.
 //!

@@ -23,7 +23,8 @@
 //! - 6: a reduction made within the last t2 is undone at once (`instant`).
 //!
 //! **Departures.** Both responses are on; the survey (§5.1.2) says that a source can do either, and ascribes its results to
-//! the freeze. On its path (§7) the undo makes the whole difference: with `freeze` alone TCP-DOOR is as slow as SACK. The
+//! the freeze (§7.2). It speaks of recovery "during congestion avoidance"; here a reduction is undone in any phase, also in
+//! fast recovery and in slow start after a timeout. On its path (§7) the undo makes the whole difference: with `freeze` alone TCP-DOOR is as slow as SACK. The
 //! layout of the option, t1 = SRTT and t2 = RTO are our choice: the survey gives none of them.
 //! While frozen, the window does not grow either. A run of freezes lasts at most eight times t1, and the next begins
 //! after one SRTT of normal operation: the survey (§5.1.2) warns of congestion collapse if everything is reordered. A

@@ -1,6 +1,6 @@
 //! # DSACK-R
 //!
-//! Zhang, Karp, Floyd, Peterson: RR-TCP: A Reordering-Robust TCP with DSACK. ICSI TR-02-006, 2002, §3 and Table 1.
+//! Zhang, Karp, Floyd, Peterson: RR-TCP: A Reordering-Robust TCP with DSACK. ICSI TR-02-006, 2002, §2.1, §4.1 and Table 1.
 //!
 //! **What it changes.** It adds the detection of spurious fast retransmits by DSACK to `sack`, and restores the old
 //! window at once.

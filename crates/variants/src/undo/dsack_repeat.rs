@@ -11,9 +11,10 @@
 //! SYNs offered the option; otherwise a second report means a second duplicate.
 //!
 //! **Departures.** The survey asks for "at least k" reports and does not specify k; here it is 3. A newer
-//! duplicate ends the reports of the older one, so k is an upper limit.
+//! duplicate ends the reports of the older one, so k is an upper limit. The survey leaves open when a receiver may be confident
+//! that the report has arrived; here it stops after k.
 //!
-//! **Status.** Faithful to a proposal of one paragraph.
+//! **Status.** Partial: the proposal has one paragraph, which gives neither k nor when to stop.
 
 use reknit_tcp::experiment::Features;
 use reknit_tcp::seams::{HeaderSupport, HeaderSupportTraits, Plugin};

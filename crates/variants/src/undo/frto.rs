@@ -17,8 +17,9 @@
 //!   the timeout is genuine, and everything is retransmitted in slow start: from one segment after a duplicate,
 //!   otherwise from two. `basic` and `sack` also treat the timeout as genuine if the ACK covers everything that was
 //!   sent, and `basic` if it covers only a part of the retransmitted segment. `sack` ignores duplicates.
-//! - 3, the second ACK: if it advances, the timeout was spurious. If it is a duplicate, the timeout is genuine, and
-//!   slow start begins at three segments. `sack` looks at the acknowledged data instead: if all of it was sent before
+//! - 3, the second ACK: if it advances, the timeout was spurious (or only the first segment was lost, and the others were late: the
+//!   halved window is right then, too, §3 of the paper). If it is a duplicate, the timeout is genuine, and slow start begins at
+//!   three segments. `sack` looks at the acknowledged data instead: if all of it was sent before
 //!   the timeout, the timeout was spurious; if it includes the new data, or nothing is acknowledged, the timeout is
 //!   genuine.
 //! - On the ACK that decides, at most three segments are sent at once (`2002`). Later ACKs are limited by `max_burst` of
@@ -28,13 +29,15 @@
 //! open; here RFC 4015 is used. With DSACK, even the halving can be undone later (§3 and §6 of the paper): `frto-2002+dsack`.
 //!
 //! **Departures.** Until the timeout is judged, cwnd is one segment, as in RFC 5682; the paper does not change it. This
-//! has no effect on what is sent. Nagle's algorithm is not overridden. SACK information is kept after the timeout (RFC
+//! has no effect on what is sent. `max_burst` delays what exceeds it, where the paper's Linux lowers cwnd, after
+//! which slow start follows (§4.2). After a timeout in fast recovery, ssthresh is half of the window that recovery was to end
+//! with; the paper says half of what is outstanding, and Linux 2.4 does not reduce it again. Nagle's algorithm is not overridden. SACK information is kept after the timeout (RFC
 //! 6675 §5.1). With SACK, `basic` also does nothing after a timeout in fast recovery; without SACK, `sack` works like
 //! `basic`. After a genuine timeout the new segments of step 2 count as in flight, so slow start from three segments
 //! retransmits fewer at first. The hard limit on data in flight also applies to the two new segments.
 //!
-//! **Status.** Faithful; `frto-2002+dsack` is partial: §6 proposes to revert "the congestion window state", and leaves
-//! open how far, and whether at once; here in slow start. The test like F-RTO's that §6 wishes for Eifel when ACKs are
+//! **Status.** Faithful; `frto-2002+dsack` is partial: §3 says that the sender can revert the last adjustments, which is
+//! `instant`; §6 leaves open how far to revert, and whether at once; here in slow start. The test like F-RTO's that §6 wishes for Eifel when ACKs are
 //! lost is not implemented.
 
 use reknit_tcp::facts::{AckFacts, Context, Phase, RecoveryEvent};

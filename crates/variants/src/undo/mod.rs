@@ -59,7 +59,7 @@ const DSACK_REPEAT: Variant = Variant {
     source: "survey section 8.2",
     side: ChangedEnd::Both,
     peer_needs: "SACK, DSACK, the experimental option `repeats`",
-    status: Status::Faithful,
+    status: Status::Partial,
     page: &pages::UNDO_DSACK_REPEAT,
     compose: || Composition {
         header_support: vec![dsack_repeat::DsackRepeatConfig::default().into()],

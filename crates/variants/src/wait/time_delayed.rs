@@ -20,7 +20,7 @@
 //!
 //! The survey (§6.1.3) calls TIMEINC "Blanton-Allman:DEL"; it has no limit there, and may be reset at timeouts.
 //!
-//! **Departures.** New data is sent during the wait, by the limited transmit of `ba-r`. So the survey's Table 2 has it, too; its
+//! **Departures.** The window is restored as in `ba-r`. New data is sent during the wait, by the limited transmit of `ba-r`. So the survey's Table 2 has it, too; its
 //! §7.3 says that of all algorithms that postpone the response only TCP-DCR sends then. If SRTT becomes smaller, `delay` is kept, and only the wait is limited.
 //!
 //! **Status.** Faithful to RR-TCP §3, which gives the step, the limit and what is measured.

@@ -37,7 +37,8 @@ def stalling(header: int = 0, payload: int = MSS) -> tuple[list[dict[str, Any]],
 
     Packets in the queue must wait until the stall is over, and then leave one by one. With a stall before the link, the
     queue would drain meanwhile; with a stall after it, all waiting packets would leave at once. So packets are
-    serialised before the stall and again after it, and the propagation delay is reduced accordingly.
+    serialised before the stall and again after it, and the propagation delay is reduced accordingly. The first
+    queue also drains during a stall, into the stall; in the paper the router's cannot (section 5.2).
     """
     stall = {"kind": "stall", "probability": 0.02, "length": "exponential(3.5 s)"}
     segment, ack = payload + 40 + header, 40 + header

@@ -16,7 +16,8 @@ from reknit_study.papers.frto._scenes import DELAY, SENT, answers, outstanding, 
     title="Reordering around a timeout",
     reports="Without a timeout, F-RTO changes nothing. After a timeout, it treats duplicate ACKs as a sign of "
     "loss, and sends new data on new ACKs.",
-    setup="The link of Fig. 2; a segment arrives after segments that were sent after it.",
+    setup="The link of Fig. 2, with a queue of 100 packets; a segment arrives after segments that were sent after it. "
+    "That nothing changes without a timeout is checked on the path `rr-tcp`.",
     kind="trace",
     quick=True,
 )

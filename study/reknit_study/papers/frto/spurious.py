@@ -14,9 +14,10 @@ from reknit_study.papers.frto._paper import paper
 from reknit_study.papers.frto._scenes import DELAY, SENT, answers, outstanding, run, sent_on, timeout
 
 SETUP = (
-    "A window of 16 segments [assumed] over the link of Fig. 5; after 10 s the link stalls for 3 s. The senders drawn "
-    "are NewReno; the paper's examples have SACK. The checks are about both, except that of the unneeded fast "
-    "retransmit of Fig. 2 a, which only Reno has: RFC 6582 and RFC 6675 prevent it."
+    "A window of 16 segments [assumed] over the rate and delay of Fig. 5, with a queue of 100 packets, so that none is "
+    "dropped; after 10 s the link stalls for 3 s. The senders drawn are NewReno; the paper's examples have SACK. The "
+    "checks are about both, except that of the unneeded fast retransmit of Fig. 2 a, which only Reno has: RFC 6582 and "
+    "RFC 6675 prevent it."
 )
 
 

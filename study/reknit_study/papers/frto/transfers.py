@@ -33,17 +33,22 @@ SETUP = (
     "A transfer of 100 KB [assumed: 102,400 bytes in segments of 256] over 28.8 kbit/s and 200 ms each way [assumed: "
     "the paper has 'a propagation delay of 200 ms'], with room for 7 packets in the router and for 6 in the link's "
     "buffer [inferred]. Linux 2.4: limited transmit, at most three segments per ACK, cwnd increased per ACK, minimum "
-    "RTO of 200 ms, initial RTO of 3 s, initial window of two segments, a receive buffer of 32 KiB, no DSACK, an RTT "
-    "sample from every ACK, and delayed ACKs [assumed]; retransmitting the first outstanding segment restarts the "
-    "timer, as in its tcp_xmit_retransmit_queue [inferred]. SACK recovery counts transmissions less duplicate ACKs "
-    "[inferred from the paper's account of Eifel with outages; it only says that its SACK recovery follows 'the "
-    "conservative algorithm currently under work in the IETF', which became RFC 6675]. Timestamps make packets 12 "
-    "bytes longer [assumed: the paper has about 4 % more packets to send]. The link's buffer has room for 6 packets in "
-    "both directions, though 44 ACKs would fit, and holds none that the link layer waits to have acknowledged, as it "
-    "does in the paper. Eifel, as of 2000, also undoes fast retransmits, restores the whole window, where Linux 2.4 "
-    "sends at most three segments more than are in flight after an undo, and undoes nothing if the ACK covers "
-    "everything outstanding (rule 4 of RFC 3522). The paper's figure shows the transfer times; lost and retransmitted "
-    "packets are those of its table."
+    "RTO of 200 ms, the RTO of RFC 6298 [assumed: that of Linux 2.4 is at least SRTT + 200 ms and falls more slowly; "
+    "interpretation linux-rto], initial RTO of 3 s, initial window of two segments, a receive buffer of 32 KiB, no "
+    "DSACK, an RTT sample from every ACK, and delayed ACKs [inferred from sections 4.1 and 4.3; 200 ms assumed]; what "
+    "exceeds three segments waits for later ACKs, where the paper lowers cwnd; after a timeout in fast recovery "
+    "ssthresh is half of the window that recovery was to end with [assumed]; retransmitting the first outstanding "
+    "segment restarts the timer, as in its tcp_xmit_retransmit_queue [inferred]. SACK recovery counts transmissions "
+    "less duplicate ACKs [inferred from the paper's account of Eifel with outages; it only says that its SACK recovery "
+    "follows 'the conservative algorithm currently under work in the IETF', which became RFC 6675]. Timestamps make "
+    "packets 12 bytes longer [assumed: the paper has about 4 % more packets to send]. The link's buffer has room for 6 "
+    "packets in both directions, though 44 ACKs would fit, and holds none that the link layer waits to have "
+    "acknowledged, as it does in the paper; only 5 of Eifel's packets of 308 bytes would fit. The first queue drains "
+    "during a stall, too, into the stall, which the paper's router cannot (section 5.2). Eifel, as of 2000, also "
+    "undoes fast retransmits, restores the whole window, where Linux 2.4 sends at most three segments more than are in "
+    "flight after an undo, and undoes nothing if the ACK covers everything outstanding (rule 4 of RFC 3522). The "
+    "paper's figures show throughput; transfer times, lost and retransmitted packets are the medians of its tables, so "
+    "only medians are marked. Our boxes show transfer times."
 )
 READINGS = {
     "timed": "one segment per round trip is timed, instead of every segment",
@@ -51,15 +56,16 @@ READINGS = {
     "it when it retransmits the first outstanding segment",
     "rfc6675": "SACK recovery does not count segments as outstanding that it considers lost (RFC 6675), so it need not "
     "wait for half a window of ACKs",
+    "linux-rto": "the RTO is that of Linux: at least SRTT + 200 ms, and it falls once per round trip (that of 6.18)",
 }
 SHORT_DELAY = {
-    "short-delay": "the receiver delays ACKs by at most 40 ms instead of 200; packets are 82 ms apart, so each is "
-    "acknowledged. Timestamps take 12 of the 256 bytes of a segment instead of making it longer"
+    "short-delay": "against the paper: the receiver delays ACKs by at most 40 ms instead of 200; packets are 82 ms "
+    "apart, so each is acknowledged. Timestamps take 12 of the 256 bytes of a segment instead of making it longer"
 }
 DECIMAL = {"decimal": "a transfer of 100 KB has 100,000 bytes instead of 102,400"}
 RFC6675_SHORT_DELAY = {
-    "rfc6675-short-delay": "as rfc6675, and the receiver delays ACKs by at most 40 ms instead of 200, so each packet "
-    "is acknowledged"
+    "rfc6675-short-delay": "against the paper: as rfc6675, and the receiver delays ACKs by at most 40 ms instead of "
+    "200, so each packet is acknowledged"
 }
 Ways = tuple[list[dict[str, Any]], list[dict[str, Any]]]
 """The stages of both directions."""
@@ -86,7 +92,9 @@ def _payload(header: int, reading: str | None) -> int:
 def _curve(label: str, reading: str | None) -> Variant:
     """Describe a curve: Linux 2.4 with the SACK recovery that the paper describes, or an interpretation."""
     changes: dict[str, Any] = {}
-    if reading != "rfc2988":
+    if reading == "linux-rto":
+        changes["rto_estimator"] = {"algorithm": "linux-rto"}
+    elif reading != "rfc2988":
         changes["rto_estimator"] = {"algorithm": "rfc6298", "restart_on_retransmission": True}
     if reading not in ("rfc6675", *RFC6675_SHORT_DELAY) and label.endswith("_sack"):
         changes["fast_recovery"] = {"algorithm": "counted-pipe"}

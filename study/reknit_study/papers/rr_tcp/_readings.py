@@ -24,8 +24,8 @@ READINGS = {
     "default they restore it by slow start, as the survey says (5.1.3)",
     "unrestored": "against the paper: after a spurious reduction Blanton and Allman's schemes do not restore the "
     "window, though section 3 says that they do",
-    "seldom-restored": "Blanton and Allman's schemes do not restore the window again within four round trips; the "
-    "paper does not say which reductions they undo",
+    "seldom-restored": "against the paper: Blanton and Allman's schemes do not restore the window again within four "
+    "round trips, though section 3 says that they restore it after each false fast retransmit that is detected",
 }
 _TCP: dict[str, dict[str, Any]] = {
     "uncapped": {"max_window_caps": "cwnd"},

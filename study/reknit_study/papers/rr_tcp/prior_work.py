@@ -39,7 +39,8 @@ OPEN = _readings.readings("instant", "uncapped", "bound-only")
     title="Throughput against the mean delay: RR-TCP and Blanton-Allman, 2 % of packets delayed",
     reports="With 1 to 2 % of packets delayed, RR-TCP is better than Blanton-Allman by more than half, and than SACK "
     "by more than 150 %.",
-    setup="As in Fig. 17 from k = 0.5, with 2 % of packets delayed. The survey does not give k.",
+    setup="As in Fig. 17 of the report of 2002 from k = 0.5, with 2 % of packets delayed. The survey cites the paper "
+    "of ICNP 2003, and does not give k.",
     packets=90e6,
     readings={**OPEN, "one-percent": "1 % of packets are delayed"},
     share=0.02,
@@ -66,7 +67,7 @@ def mean_delay(lab: Lab, share: float, ks: list[float], curves: list[str]) -> Re
     title="Fast retransmits against the mean delay: RR-TCP and Blanton-Allman",
     reports="TA has almost none at any delay; the other schemes have more the longer the delay, as their threshold is "
     "capped at 0.9 cwnd.",
-    setup="The runs of Fig. 17.",
+    setup="The runs of Fig. 17. Each packet that is resent in recovery counts [inferred: the paper may mean events].",
     readings=OPEN,
 )
 def repairs_by_mean_delay(lab: Lab) -> Result:
@@ -105,7 +106,8 @@ def _between(found: Result, low: float, high: float) -> Result:
     reports="Without bursts, INC delivers 97,184 packets and TA 103,770; with bursts, 60,708 and 81,916. Fast "
     "retransmits rise from 0.13 to 0.48 % and from 0.03 to 0.19 %.",
     setup="P = 200 ms, 1 Mbit/s; 2 % of packets are delayed by N(100 ms, 33 ms). drop: each packet starts a burst with "
-    "probability 0.0002; all packets are lost during a burst of U[300, 400] ms.",
+    "probability 0.0002; all packets are lost during a burst of U[300, 400] ms. Each packet that is resent in recovery "
+    "counts as a fast retransmit [inferred].",
     packets=2e6,
     quick=True,
     readings={

@@ -41,7 +41,7 @@ SHOWN_FROM_S = 0.6
     reports="The first packet of a window of 16 is 0.45 s late; duplicate ACKs halve the window just after 1 s; the "
     "DSACK restores it at about 1.45 s.",
     setup="P = 200 ms [inferred from the 0.45 s between the fast retransmit and the DSACK]; DSACK-R, maximum window of "
-    "16. As in the figure, the first packet is sent at 0.6 s.",
+    "16. The first packet is sent at 0.6 s [inferred from 'just after one second' and the RTT of 0.4 s].",
     kind="trace",
     quick=True,
 )
@@ -95,7 +95,7 @@ def _packets(packets: pl.DataFrame, shift: float) -> Any:  # noqa: ANN401
     figure="Fig. 9",
     title="FA ratio and threshold over time",
     reports="The ratio oscillates around 70 %, the threshold around 25 packets.",
-    setup="One run in the network of Fig. 8; means from 100 s on.",
+    setup="One run in the network of Fig. 8 [P and losses inferred from Fig. 8]; means from 100 s on.",
     kind="trace",
     packets=0.1e6,
     quick=True,

@@ -107,7 +107,7 @@ def ratio_and_throughput(lab: Lab) -> Result:
     figure="Fig. 8b",
     title="Fast retransmits against the FA ratio",
     reports="Fast retransmits increase as the ratio falls.",
-    setup="The runs of Fig. 8c.",
+    setup="The runs of Fig. 8c. Each packet that is resent in recovery counts [inferred].",
     quick=True,
     readings=_readings.readings("rfc6675") | FEWER_LOSSES,
     y="fr_frac",

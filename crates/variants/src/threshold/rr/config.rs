@@ -45,7 +45,7 @@ pub struct RrTcpConfig {
     pub max_dup_thresh: Segments,
     /// How long a reordering event is kept.
     pub life: Duration,
-    /// The number of events below which the threshold stays at its minimum; 1 in the paper.
+    /// The number of events below which the threshold stays at its minimum; 1: no such limit, as in the paper.
     #[schemars(range(min = 0, max = 1000))]
     pub min_events: u32,
     /// Which reordering length is used for a segment that was sent twice.

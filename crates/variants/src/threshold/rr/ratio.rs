@@ -10,7 +10,8 @@
 //! - 6: if limited transmit was exhausted when SND.UNA advances, `fa -= S * C(limited transmit) / C(false fast
 //!   retransmit)`, unless the quotient is at most 1. The costs are in `costs.rs`.
 //!
-//! **Departures.** An episode in which a DSACK proves every retransmission spurious counts as one false fast
+//! **Departures.** The cost of limited transmit counts newly SACKed segments, so that lost ACKs do not reduce it; the paper
+//! (§4.3.3) counts duplicate ACKs. An episode in which a DSACK proves every retransmission spurious counts as one false fast
 //! retransmit, however many segments it retransmitted: one reduction, one cost. The paper (§5.7) only says that W is an
 //! EWMA; it gets the gain of D. W is sampled outside recovery and outside slow start after a timeout, and also in
 //! disorder: limited transmit does not change cwnd, and under persistent reordering the sender is almost always in

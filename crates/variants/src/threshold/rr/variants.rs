@@ -19,7 +19,8 @@
 //! mistakes. For a segment that was sent twice, the length is the mean of both copies; the variants whose name ends in
 //! `-rtx` use the length of the original, which a bit identifies (§5.1.1).
 //!
-//! **Departures.** The threshold is the percentile plus one, as in the paper's example, not in its text; a mean of two
+//! **Departures.** Limited transmit sends one segment for each newly SACKed one instead of for each duplicate ACK (§2.3), so that
+//! lost ACKs do not slow it. `rr-taes-rtx` is ours: the paper (§5.1.1) has the bit with TA and FA only. The threshold is the percentile plus one, as in the paper's example, not in its text; a mean of two
 //! lengths is rounded up. Only the last reduction is judged by DSACKs, although §4.1 records each fast retransmit: this costs
 //! `dsack-r` a fifth of its throughput where 30 % of packets are late, and the others nothing. A false fast retransmit counts
 //! once per episode; idle periods that a fast retransmit ends do not count. The ratio stays between 0 and 0.99. Counts of
