@@ -31,6 +31,17 @@ use reknit_units::{Duration, Instant, Segments};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+/// What brings the multiplier of the reordering window back to 1.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum PersistCounts {
+    /// Recoveries without a DSACK (§6.2 step 4).
+    #[default]
+    Recoveries,
+    /// ACKs for new data outside recovery, as in gVisor.
+    Acks,
+}
+
 /// Parameters.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
@@ -41,6 +52,8 @@ pub struct RackConfig {
     /// Recoveries without a DSACK after which the multiplier falls back to 1 (§6.2 step 4).
     #[schemars(range(min = 0, max = 1_000_000))]
     pub reo_wnd_persist: u32,
+    /// What `reo_wnd_persist` counts.
+    pub persist_counts: PersistCounts,
     /// How long the peer may delay an ACK (§7.2).
     pub max_ack_delay: Duration,
     /// The window of the minimum RTT (§6.1 does not specify it; Linux uses 300 s).
@@ -54,6 +67,7 @@ impl Default for RackConfig {
         RackConfig {
             reo_wnd_divisor: 4,
             reo_wnd_persist: 16,
+            persist_counts: PersistCounts::Recoveries,
             max_ack_delay: Duration::from_millis(25),
             min_rtt_window: Duration::from_secs(300),
             tlp: true,
@@ -111,6 +125,10 @@ struct Rack {
     probe: Probe,
 }
 
+fn in_recovery(cx: &Context<'_>) -> bool {
+    matches!(cx.snd.phase, Phase::Recovery | Phase::Loss)
+}
+
 impl Rack {
     /// §6.2 steps 1 and 2: the minimum RTT, and the delivered segment that was sent last.
     fn update_latest(&mut self, cx: &Context<'_>, ack: &AckFacts<'_>) {
@@ -157,19 +175,16 @@ impl Rack {
 
     /// §6.2 step 4, at the end of a recovery: the multiplier may fall back to 1.
     fn decay_reo_wnd(&mut self) {
-        if self.dsack_round.is_none() {
-            self.reo_wnd_persist = self.reo_wnd_persist.saturating_sub(1);
-            if self.reo_wnd_persist == 0 {
-                self.reo_wnd_mult = 1;
-            }
+        self.reo_wnd_persist = self.reo_wnd_persist.saturating_sub(1);
+        if self.reo_wnd_persist == 0 {
+            self.reo_wnd_mult = 1;
         }
     }
 
     /// §6.2 step 4: how long an overtaken segment may still arrive. Zero if reordering has never been seen and a loss
     /// is likely.
     fn reo_wnd(&self, cx: &Context<'_>) -> Duration {
-        let in_recovery = matches!(cx.snd.phase, Phase::Recovery | Phase::Loss);
-        if !self.reordering_seen && (in_recovery || cx.board.sacked().segments >= cx.snd.dup_thresh) {
+        if !self.reordering_seen && (in_recovery(cx) || cx.board.sacked().segments >= cx.snd.dup_thresh) {
             return Duration::ZERO;
         }
         let min_rtt = self.min_rtt.get().unwrap_or_default();
@@ -236,6 +251,9 @@ impl LossDetector for Rack {
         self.update_latest(cx, ack);
         self.detect_reordering(cx, ack);
         self.adapt_reo_wnd(cx, ack);
+        if self.config.persist_counts == PersistCounts::Acks && ack.advances() && !in_recovery(cx) {
+            self.decay_reo_wnd();
+        }
         self.begin_next_episode(cx, verdicts);
         self.detect_loss(cx, verdicts);
         self.process_probe_ack(ack, verdicts);
@@ -286,7 +304,9 @@ impl Plugin for Rack {
                 self.overtaking.look_again();
             }
             RecoveryEvent::LeaveRecovery => {
-                self.decay_reo_wnd();
+                if self.config.persist_counts == PersistCounts::Recoveries && self.dsack_round.is_none() {
+                    self.decay_reo_wnd();
+                }
                 self.left_episode = true;
             }
             // Segments marked lost count as in flight again.

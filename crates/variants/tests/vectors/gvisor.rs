@@ -40,6 +40,34 @@ vector!(once_reordering_has_been_seen_it_waits_and_is_silent, |isn| {
     assert!(s.sent().starts_with(&[3]));
 });
 
+/// How many ms a segment that is late is waited for, `acks` ACKs after a DSACK. The round trip takes 40 ms.
+fn wait_after(isn: u32, acks: u64) -> u64 {
+    let composition = variant("gvisor");
+    let config = composition.configure(Config { mss: 2000, nagle: false, ..config(10) });
+    let mut s = TestSender::idle(isn, composition.build(), config, 40);
+    s.at(40).write(2);
+    s.at(80).pass(2);
+    s.pass(1); // late
+    let mut now = 80;
+    for n in 3..3 + acks {
+        assert_eq!(s.write(1).len(), 1);
+        if n == 3 {
+            s.deliver(&Ack { cum: 2, dsack: Some(1), ..Ack::default() });
+        }
+        now += 40;
+        s.at(now).pass_the_rest();
+    }
+    let sent = s.write(2);
+    now += 40;
+    assert_eq!(s.at(now).pass(sent[1]), NOTHING);
+    (0..100).find(|waited| s.at(now + waited).sent() == [sent[0]]).unwrap()
+}
+
+vector!(a_reordering_window_that_a_dsack_widens_lasts_sixteen_acks, |isn| {
+    assert_eq!(wait_after(isn, 15), 20);
+    assert_eq!(wait_after(isn, 16), 10);
+});
+
 vector!(a_spurious_reduction_stays, |isn| {
     let mut s = sent(isn, "gvisor");
     assert_eq!(s.pass_all([2, 3, 4]), [1]);
