@@ -1,6 +1,5 @@
 //! Worked examples of `gvisor` and `gvisor+undo`: the functions of gVisor that each follows from are named in
 //! `time/gvisor.rs`.
-#![expect(clippy::float_cmp, reason = "windows are whole numbers of segments here")]
 
 use reknit_tcp::Config;
 use reknit_tcp::facts::Phase;
