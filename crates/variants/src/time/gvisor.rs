@@ -24,13 +24,13 @@
 //!
 //! **Departures.** Outside recovery, gVisor subtracts a segment that was SACKed from what is outstanding only when everything has
 //! been acknowledged; until then it sends less and less. That is not modelled, so on a path where most packets are reordered
-//! by little (`leo`) the variant is 16 times as fast. In recovery, cwnd is three segments larger there. After a timeout, everything
+//! by little (`leo`) the variant is about ten times as fast. In recovery, cwnd is three segments larger there. After a timeout, everything
 //! that is not SACKed anew is sent again there; here only what RACK considers lost. RTT samples are weighted as in RFC 7323
 //! appendix G there, as in RFC 6298 here. The pull request sets ssthresh to the old cwnd when recovery ends; here it becomes the
 //! larger of the old FlightSize and ssthresh as soon as the ACK arrives that shows it.
 //!
 //! **Status.** Partial: written from the source, and compared with gVisor live (`study/results/gvisor.md`): its goodput on eight of
-//! nine paths is 0.6 to 1.2 times that of gVisor.
+//! nine paths is half to all of that of gVisor.
 
 use reknit_tcp::Config as Tcp;
 use reknit_units::Duration;
