@@ -163,10 +163,11 @@ def test_interpretations_against_a_paper_are_known() -> None:
         if experiment.contradicts(name)
     }
     yang = {"rare", "one-way", "one-way-rarer", "in-order", "alternate"}
-    rr_tcp = {"unrestored", "fewer-losses", "short-queue", "more-bursts"}
+    rr_tcp = {"unrestored", "seldom-restored", "fewer-losses", "short-queue", "more-bursts"}
     assert found == {
         *(("yang", name) for name in yang),
         *(("rr-tcp", name) for name in rr_tcp),
+        *(("frto", name) for name in ("short-delay", "rfc6675-short-delay")),
         ("survey", "rr-tcp-avg"),
     }
 

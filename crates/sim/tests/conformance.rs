@@ -74,6 +74,8 @@ const TICKS: &[Exempt] = &[
 /// Variants whose traffic without reordering and loss differs from that of `sack`.
 const OTHER_TRAFFIC: &[Exempt] = &[
     ("rack", "probes the tail (RFC 8985 section 7) and grows by CUBIC with HyStart"),
+    ("gvisor", "probes the tail, and has no limit on a burst"),
+    ("gvisor+undo", "as `gvisor`"),
     ("bbr1", "paces, and sets its window by a model of the path"),
     ("bbr", "paces, and sets its window by a model of the path"),
     ("linux", "has quick ACKs, tail loss probes, CUBIC with HyStart, and no limit on a burst"),

@@ -29,8 +29,8 @@
 //! appendix G there, as in RFC 6298 here. The pull request sets ssthresh to the old cwnd when recovery ends; here it becomes the
 //! larger of the old FlightSize and ssthresh as soon as the ACK arrives that shows it.
 //!
-//! **Status.** Partial: written from the source, and compared with gVisor live (`study/results/gvisor.md`): its goodput on eight of
-//! nine paths is half to all of that of gVisor.
+//! **Status.** Partial: written from the source, and compared with gVisor live: its goodput on eight of nine paths is half to all
+//! of that of gVisor.
 
 use reknit_tcp::Config as Tcp;
 use reknit_units::Duration;
