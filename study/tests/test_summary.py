@@ -73,7 +73,7 @@ def test_what_was_reproduced_is_listed(tmp_path: Path) -> None:
     known = verdict("yang-5.3-1", "reproduced", "met", 6.5)
     text = written(tmp_path, Lab(papers().values(), dry=True), [MISSED, known, FAILED], [])
     headlines = text.partition("## What each paper is known for")[2].partition("## Scores by paper")[0]
-    assert "| > 5 (chapter 6: up to 5) | 6.50 | reproduced; number met |" in headlines
+    assert f"| {BY_ID['yang-5.3-1'].published} | 6.50 | reproduced; number met |" in headlines
     title = papers()["yang"].title
     reproduced = text.partition("## What was reproduced")[2].partition("## What each variant")[0]
     assert f"{title}: 2 trends reproduced, 1 of their numbers met" in reproduced
