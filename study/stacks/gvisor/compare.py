@@ -88,8 +88,8 @@ def main() -> None:
 {generated(shlex.join(["python", "study/stacks/gvisor/compare.py"]))}
 
 Goodput in Mbit/s: median, least and largest of {len(SEEDS)} transfers of {SECONDS} s, with the same seeds. Live,
-gVisor's stack ({found and found[1]}, with its defaults: Reno, RACK, no undo) sends from a TUN device over
-`reknit emulate` to this machine's kernel. *Ratio* is that of the medians, simulated to live.
+gVisor's stack ({found and found[1]}: Reno, RACK, no undo; send buffers of 4 MiB) sends from a TUN device over
+`reknit emulate` to this machine's kernel. *Ratio*: the median in simulation divided by the live one.
 
 """
     (ROOT / "study/results/gvisor.md").write_text(text + "\n".join(rows) + "\n")

@@ -37,20 +37,12 @@ func main() {
 		TransportProtocols: []stack.TransportProtocolFactory{tcp.NewProtocol},
 	})
 	sack := tcpip.TCPSACKEnabled(true)
-	if e := s.SetTransportProtocolOption(tcp.ProtocolNumber, &sack); e != nil {
-		log.Fatal(e)
-	}
+	must(s.SetTransportProtocolOption(tcp.ProtocolNumber, &sack))
 	buffers := tcpip.TCPSendBufferSizeRangeOption{Min: 4096, Default: 4 << 20, Max: 16 << 20}
-	if e := s.SetTransportProtocolOption(tcp.ProtocolNumber, &buffers); e != nil {
-		log.Fatal(e)
-	}
-	if e := s.CreateNIC(1, link); e != nil {
-		log.Fatal(e)
-	}
+	must(s.SetTransportProtocolOption(tcp.ProtocolNumber, &buffers))
+	must(s.CreateNIC(1, link))
 	addr := tcpip.AddrFrom4(netip.MustParseAddr("10.88.0.2").As4())
-	if e := s.AddProtocolAddress(1, tcpip.ProtocolAddress{Protocol: ipv4.ProtocolNumber, AddressWithPrefix: addr.WithPrefix()}, stack.AddressProperties{}); e != nil {
-		log.Fatal(e)
-	}
+	must(s.AddProtocolAddress(1, tcpip.ProtocolAddress{Protocol: ipv4.ProtocolNumber, AddressWithPrefix: addr.WithPrefix()}, stack.AddressProperties{}))
 	s.SetRouteTable([]tcpip.Route{{Destination: header.IPv4EmptySubnet, NIC: 1}})
 	listener, err := gonet.ListenTCP(s, tcpip.FullAddress{Addr: addr, Port: 80}, ipv4.ProtocolNumber)
 	must(err)

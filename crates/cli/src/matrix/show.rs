@@ -36,7 +36,8 @@ fn render_text(report: &MatrixReport) -> String {
         "Goodput relative to `sack` without reordering (of in-order), and to the oracle whose window grows in the same \
          way (of oracle): mean with its 95 % interval, median and minimum over the paths; each path counts with the mean of \
          its runs. Of link: the mean share of the rate of the slowest link. The oracle bounds only senders that grow and \
-         reduce the window as it does; others may be faster. The differences, in percentage points, pair the paths: with their 95 % interval, and on how many paths \
+         reduce the window as it does; others may be faster. The differences, in percentage points, pair the paths: with \
+         their 95 % interval, and on how many paths \
          the variant is better and worse. {} of {} s per variant and path. reknit {}. --json has the differences of all \
          pairs; --csv and --json print all runs.",
         output::how_many(u64::from(report.seeds), "run"),

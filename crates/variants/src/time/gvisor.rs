@@ -11,12 +11,12 @@
 //! **State.** That of `rack`.
 //!
 //! **Rules.** Those of `rack`, with the function that each difference is from.
-//! - The minimum RTT is that of the whole connection, here of a day (`rackControl.update`).
+//! - The minimum RTT is taken over the whole connection (here: over a day; `rackControl.update`).
 //! - A reordering window that DSACKs have widened falls back after 16 ACKs for new data, not after 16 recoveries
 //!   (`handleRcvdSegment` calls `exitRecovery` on each). So it is rarely wider than a quarter of the minimum RTT.
 //! - The peer may delay an ACK by 200 ms: a probe for a single segment waits that much longer (`schedulePTO`).
 //! - ssthresh is half of FlightSize (`reduceSlowStartThreshold`), and cwnd is ssthresh during recovery and after it
-//!   (`enterRecovery`, `leaveRecovery`). Growth is that of Reno.
+//!   (`enterRecovery`, `leaveRecovery`). The window grows as in Reno.
 //! - Outside recovery, SACKed segments count as outstanding (`SetPipe`): no limited transmit.
 //! - The timeout is at least 200 ms, at most 120 s. Bursts are not limited. Timestamps are used.
 //! - `gvisor+undo`: Eifel detection, which `detectSpuriousRecovery` already has for its statistics, and the response of RFC

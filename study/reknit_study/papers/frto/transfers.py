@@ -56,7 +56,7 @@ READINGS = {
     "it when it retransmits the first outstanding segment",
     "rfc6675": "SACK recovery does not count segments as outstanding that it considers lost (RFC 6675), so it need not "
     "wait for half a window of ACKs",
-    "linux-rto": "the RTO is that of Linux: at least SRTT + 200 ms, and it falls once per round trip (that of 6.18)",
+    "linux-rto": "the RTO is that of Linux: at least SRTT + 200 ms, and it falls once per round trip (as in 6.18)",
 }
 SHORT_DELAY = {
     "short-delay": "against the paper: the receiver delays ACKs by at most 40 ms instead of 200; packets are 82 ms "
